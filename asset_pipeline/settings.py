@@ -1,0 +1,74 @@
+"""Where things are: stores, database, keys, workers. Environment first, else `.asset_pipeline/` here.
+
+Every field is an environment variable ``ASSET_PIPELINE_<FIELD>``. What is allowed belongs in
+``policy``. Nothing is contacted or created by reading settings.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import Field, SecretStr, ValidationError
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from asset_pipeline.errors import ConfigurationError
+
+
+class Settings(BaseSettings):
+    """Places and sizes of one installation. Store addresses are a folder or ``s3://bucket/prefix``."""
+
+    model_config = SettingsConfigDict(env_prefix="ASSET_PIPELINE_", frozen=True, extra="ignore")
+
+    home: Path = Field(Path(".asset_pipeline"), description="folder of everything that is not placed elsewhere")
+    inbox: str = Field("", description="inbox store; default <home>/inbox")
+    sources: str = Field("", description="store of admitted sources; default <home>/sources")
+    archive: str = Field("", description="store of pictures and manifests; default <home>/archive")
+    quarantine: str = Field("", description="store of quarantined bytes; default <home>/quarantine")
+    ledger: SecretStr = Field(SecretStr(""), description="SQLAlchemy URL of the ledger; default <home>/ledger.db")
+    work: Path = Field(Path(), description="folder of private working directories; default <home>/work")
+    keys: Path = Field(Path(), description="folder of key files; default <home>/keys")
+    policy: Path = Field(Path(), description="policy file; default <home>/policy.yaml")
+    install_key: SecretStr = Field(SecretStr(""), description="key of report ids (hex); default a file in keys")
+    s3_endpoint: str = Field("", description="address of an S3 server other than AWS")
+    s3_region: str = Field("us-east-1", description="region of the buckets")
+    engine: str = Field("pdf", description="extraction engine")
+    workers: int = Field(0, ge=0, description="decoder processes; 0 means one a core")
+    settle_seconds: float = Field(10.0, ge=0, description="how long an upload must stay unchanged")
+    lease_seconds: float = Field(90.0, gt=0, description="how long a worker holds a unit without renewing")
+    pages_per_unit: int = Field(200, gt=0, description="pages of one unit of work")
+    first_month: str = Field("2024-01", pattern=r"^\d{4}-(0[1-9]|1[0-2])$", description="first partition")
+    timezone: str = Field("UTC", description="zone in which months begin")
+
+    def store_address(self, name: str) -> str:
+        """Address of the store ``inbox``, ``sources``, ``archive`` or ``quarantine``."""
+        return str(getattr(self, name)) or str(self.home / name)
+
+    @property
+    def ledger_url(self) -> str:
+        """SQLAlchemy URL of the ledger. May hold a password: never log it."""
+        return self.ledger.get_secret_value() or f"sqlite:///{(self.home / 'ledger.db').absolute()}"
+
+    @property
+    def work_folder(self) -> Path:
+        """Folder in which private working directories are made."""
+        return self.home / "work" if self.work == Path() else self.work
+
+    @property
+    def keys_folder(self) -> Path:
+        """Folder of key files (mode 0700)."""
+        return self.home / "keys" if self.keys == Path() else self.keys
+
+    @property
+    def policy_file(self) -> Path:
+        """The policy file, which need not exist."""
+        return self.home / "policy.yaml" if self.policy == Path() else self.policy
+
+
+def load_settings(**overrides: object) -> Settings:
+    """Settings of this process. Raises ConfigurationError naming the variable that is wrong."""
+    try:
+        return Settings(**overrides)  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(str(part) for part in first["loc"]).upper()
+        raise ConfigurationError(f"ASSET_PIPELINE_{name} is not valid: {first['msg']}.", "Correct it.") from error
