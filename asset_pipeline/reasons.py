@@ -60,6 +60,7 @@ class Reason(StrEnum):
     LEASE_CONFLICT = "lease_conflict"
     RECEIPT_CONFLICT = "receipt_conflict"
     RETRIES_EXHAUSTED = "retries_exhausted"
+    EXTRACTOR_CHANGED = "extractor_changed"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -132,6 +133,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _I, "A second result differs from the recorded one.", "Tell the operator: nothing was overwritten."
     ),
     Reason.RETRIES_EXHAUSTED: Explanation(_P, "Every retry was used up.", "Requeue it when the cause is gone."),
+    Reason.EXTRACTOR_CHANGED: Explanation(
+        _P, "The extractor was replaced before the work was done.", "A new job of the new version does it."
+    ),
     Reason.INTERNAL_ERROR: Explanation(_P, "The program met something it did not expect.", "Tell the developers."),
 }
 
