@@ -1,0 +1,229 @@
+"""Units of work: a document, or a range of its pages, held by one worker at a time.
+
+A claim raises the unit's fence number, and every later write names the fence it was given: a worker
+that lost its lease while it slept finds a newer fence, gets ``LeaseLost`` and changes nothing. The
+fence decides, not the clock: a lease that ran out but that nobody took over is still good. What a unit
+delivers is recorded by ``publication``.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
+
+from asset_pipeline.errors import LeaseLost
+from asset_pipeline.ledger.events import record_event
+from asset_pipeline.ledger.identity import attempt_id_of, unit_id_of
+from asset_pipeline.ledger.jobs import OPEN, job_of
+from asset_pipeline.ledger.next_action import DECODER_LOST, final_state
+from asset_pipeline.ledger.schema import attempts, jobs, units
+from asset_pipeline.reasons import Reason
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to work a unit, and what a worker must know for it."""
+
+    unit_id: str
+    job_id: str
+    fence: int
+    first_page: int
+    last_page: int | None
+    source_hash: str
+    engine: str
+    extractor_version: str
+    policy_digest: str
+    lost_decoders: int
+    tries: int
+
+
+def plan_units(tx: Connection, job_id: str, ranges: Sequence[tuple[int, int | None]]) -> int:
+    """Give an open job its units, once; returns how many were made. A job that has units keeps the ones it has."""
+    planned = select(exists().where(units.c.job_id == job_id))
+    if job_of(tx, job_id, lock=True)["state"] not in OPEN or tx.execute(planned).scalar_one():
+        return 0
+    rows = [
+        {
+            "unit_id": unit_id_of(job_id, sequence),
+            "job_id": job_id,
+            "sequence": sequence,
+            "first_page": first,
+            "last_page": last,
+            "state": "queued",
+            "fence": 0,
+            "tries": 0,
+            "lost_decoders": 0,
+        }
+        for sequence, (first, last) in enumerate(ranges)
+    ]
+    if rows:
+        tx.execute(insert(units), rows)
+    return len(rows)
+
+
+def claimable(conn: Connection, month: str, now: datetime) -> list[str]:
+    """Units of ``month`` that may be claimed now, in turns over collections and over the jobs of each."""
+    query = (
+        select(jobs.c.collection, jobs.c.job_id, units.c.unit_id)
+        .join(jobs, jobs.c.job_id == units.c.job_id)
+        .where(jobs.c.month == month, jobs.c.state == "running", _may_be_claimed(now))
+        .order_by(jobs.c.collection, jobs.c.queued_at, jobs.c.job_id, units.c.sequence)
+    )
+    waiting: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
+    for collection, job_id, unit_id in conn.execute(query):
+        waiting[collection][job_id].append(unit_id)
+    return list(_in_turns([list(_in_turns(of_jobs.values())) for of_jobs in waiting.values()]))
+
+
+def claim_unit(tx: Connection, unit_id: str, worker: str, lease: timedelta, now: datetime) -> Claim | None:
+    """Take the unit, raise its fence and record the attempt. None when it is another's, done or not yet due."""
+    running = exists().where(jobs.c.job_id == units.c.job_id, jobs.c.state == "running")
+    statement = (
+        update(units)
+        .where(units.c.unit_id == unit_id, _may_be_claimed(now), running)
+        .values(state="running", fence=units.c.fence + 1, lease_until=now + lease, worker=worker, not_before=None)
+        .returning(
+            units.c.job_id, units.c.fence, units.c.first_page, units.c.last_page, units.c.lost_decoders, units.c.tries
+        )
+    )
+    taken = tx.execute(statement).mappings().one_or_none()
+    if taken is None:
+        return None
+    job = job_of(tx, taken["job_id"])
+    claim = Claim(
+        unit_id=unit_id,
+        source_hash=job["source_hash"],
+        engine=job["engine"],
+        extractor_version=job["extractor_version"],
+        policy_digest=job["policy_digest"],
+        **taken,
+    )
+    overtaken = update(attempts).where(attempts.c.unit_id == unit_id, attempts.c.ended_at.is_(None))
+    tx.execute(overtaken.values(ended_at=now, outcome="fenced", reason=Reason.LEASE_CONFLICT.value))
+    tx.execute(
+        insert(attempts).values(
+            attempt_id=attempt_id_of(unit_id, claim.fence),
+            unit_id=unit_id,
+            job_id=claim.job_id,
+            fence=claim.fence,
+            worker=worker,
+            started_at=now,
+        )
+    )
+    record_attempt(tx, "attempt_started", claim, now, {})
+    return claim
+
+
+def renew_lease(tx: Connection, claim: Claim, lease: timedelta, now: datetime) -> None:
+    """Hold the unit until ``now + lease``. Raises LeaseLost."""
+    change_held(tx, claim, lease_until=now + lease)
+
+
+def retry_unit(
+    tx: Connection, claim: Claim, reason: Reason, not_before: datetime, now: datetime, spends_budget: bool = True
+) -> None:
+    """Give the unit back, claimable from ``not_before`` on. Raises LeaseLost.
+
+    A lost decoder is counted whatever the budget says; ``spends_budget`` False is for a provider that asked
+    to wait, or a worker that was told to stop.
+    """
+    spent, lost = int(spends_budget), int(reason in DECODER_LOST)
+    change_held(
+        tx,
+        claim,
+        state="queued",
+        lease_until=None,
+        worker=None,
+        not_before=not_before,
+        reason=reason.value,
+        tries=units.c.tries + spent,
+        lost_decoders=units.c.lost_decoders + lost,
+    )
+    tx.execute(update(jobs).where(jobs.c.job_id == claim.job_id).values(tries=jobs.c.tries + spent))
+    end_attempt(tx, claim, now, "retried", reason)
+    record_attempt(tx, "attempt_ended", claim, now, {"outcome": "retried", "reason": reason.value, "spent": spent})
+
+
+def fail_unit(tx: Connection, claim: Claim, reason: Reason, now: datetime) -> None:
+    """End the unit without a result; ``completion`` then ends its job. Raises LeaseLost."""
+    lost = int(reason in DECODER_LOST)
+    change_held(
+        tx,
+        claim,
+        state="failed",
+        lease_until=None,
+        reason=reason.value,
+        lost_decoders=units.c.lost_decoders + lost,
+    )
+    outcome = "refused" if final_state(reason) == "failed_permanently" else "dead_lettered"
+    end_attempt(tx, claim, now, outcome, reason)
+    record_attempt(tx, "attempt_ended", claim, now, {"outcome": outcome, "reason": reason.value})
+
+
+def busy(conn: Connection, month: str, now: datetime) -> tuple[int, datetime | None]:
+    """Units of ``month`` that are not settled, and the earliest moment at which one may become claimable."""
+    query = (
+        select(units.c.state, func.count(), func.min(units.c.not_before), func.min(units.c.lease_until))
+        .join(jobs, jobs.c.job_id == units.c.job_id)
+        .where(jobs.c.month == month, jobs.c.state == "running", units.c.state.in_(("queued", "running")))
+        .group_by(units.c.state, units.c.not_before.is_(None))
+    )
+    count, moments = 0, []
+    for state, found, not_before, lease_until in conn.execute(query):
+        count += found
+        moments.append((not_before if state == "queued" else lease_until) or now)
+    return count, max(min(moments), now) if moments else None
+
+
+def change_held(tx: Connection, claim: Claim, **values: Any) -> None:
+    """Change the claimed unit, locking it until the transaction ends. Raises LeaseLost when the fence is newer."""
+    held = and_(units.c.unit_id == claim.unit_id, units.c.fence == claim.fence, units.c.state == "running")
+    if tx.execute(update(units).where(held).values(**values)).rowcount != 1:
+        raise LeaseLost(claim.unit_id)
+
+
+def end_attempt(
+    tx: Connection, claim: Claim, now: datetime, outcome: str, reason: Reason | None = None, **measured: Any
+) -> None:
+    """Close the attempt's row with how it ended and what was measured."""
+    row = update(attempts).where(attempts.c.attempt_id == attempt_id_of(claim.unit_id, claim.fence))
+    tx.execute(row.values(ended_at=now, outcome=outcome, reason=reason.value if reason else None, **measured))
+
+
+def record_attempt(tx: Connection, event: str, claim: Claim, now: datetime, payload: dict[str, Any]) -> None:
+    """Record an event of this attempt, naming input, policy and code version."""
+    facts = {
+        "unit_id": claim.unit_id,
+        "fence": claim.fence,
+        "source_hash": claim.source_hash,
+        "extractor_version": claim.extractor_version,
+        "policy_digest": claim.policy_digest,
+    }
+    month = job_of(tx, claim.job_id)["month"]
+    record_event(tx, event, month=month, job_id=claim.job_id, payload=facts | payload, now=now)
+
+
+def _may_be_claimed(now: datetime) -> ColumnElement[bool]:
+    due = and_(units.c.state == "queued", or_(units.c.not_before.is_(None), units.c.not_before <= now))
+    dropped = and_(units.c.state == "running", units.c.lease_until <= now)
+    return or_(due, dropped)
+
+
+def _in_turns(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
+    """One of each group, then the next of each, until all are used up."""
+    waiting = [iter(group) for group in groups]
+    while waiting:
+        still = []
+        for group in waiting:
+            for item in group:
+                yield item
+                still.append(group)
+                break
+        waiting = still

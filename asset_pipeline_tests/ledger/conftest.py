@@ -1,0 +1,25 @@
+"""A ledger on each of the two databases: every test of this room holds on both."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from asset_pipeline.ledger.database import Ledger, open_ledger
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """Address of a database that does not exist yet, or is empty."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path}/home/ledger.db"
+    return request.getfixturevalue("postgres_url")
+
+
+@pytest.fixture
+def ledger(database_url: str) -> Iterator[Ledger]:
+    opened = open_ledger(database_url)
+    yield opened
+    opened.close()
