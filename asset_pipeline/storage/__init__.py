@@ -1,0 +1,1 @@
+"""Bytes by key: local folders and S3 buckets behind one interface."""
