@@ -35,7 +35,7 @@ def open_installation(settings: Settings) -> Iterator[Installation]:
     policy = load_policy(settings.policy_file)
     ledger = open_ledger(settings.ledger_url)
     try:
-        stores = {name: open_store(settings.store_address(name), settings) for name in _STORES}
+        stores = {name: open_store(settings.store_address(name), settings, name) for name in _STORES}
         yield Installation(settings=settings, policy=policy, ledger=ledger, **stores)
     finally:
         ledger.close()
