@@ -23,11 +23,11 @@ from asset_pipeline.intake.inventory import Inventory, take_inventory
 from asset_pipeline.intake.keys import open_months
 from asset_pipeline.intake.reading import read_upload, refusal
 from asset_pipeline.intake.registration import Extractor, Outcome, register
-from asset_pipeline.intake.signature import Signature
 from asset_pipeline.ledger.identity import report_id
 from asset_pipeline.ledger.schema import jobs, source_documents
 from asset_pipeline.ledger.uploads import Upload
 from asset_pipeline.storage.store import object_key
+from asset_pipeline.validation.documents import Signature
 from asset_pipeline.work.workplace import private_workplace
 
 Progress = Callable[[str, int, int], None]

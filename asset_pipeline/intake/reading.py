@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import BinaryIO
 
 from asset_pipeline.errors import StorageError
-from asset_pipeline.intake.signature import HEAD, Signature, declared_type, judge, read_signature
 from asset_pipeline.ledger.uploads import Upload
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import CHUNK, Store, write_all
+from asset_pipeline.validation.documents import HEAD, Signature, declared_type, judge, read_signature
 
 
 @dataclass(frozen=True, slots=True)

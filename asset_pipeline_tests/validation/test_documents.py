@@ -7,8 +7,8 @@ import zipfile
 
 import pytest
 
-from asset_pipeline.intake.signature import EXTENSIONS, OFFICE, PDF, Signature, declared_type, judge, read_signature
 from asset_pipeline.reasons import Reason
+from asset_pipeline.validation.documents import EXTENSIONS, OFFICE, PDF, Signature, declared_type, judge, read_signature
 
 
 def archive(*names: str) -> bytes:
