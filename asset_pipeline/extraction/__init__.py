@@ -1,0 +1,1 @@
+"""What is on the page? Engines, the decoder processes they run in, and the rows they answer with."""

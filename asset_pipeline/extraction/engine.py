@@ -1,0 +1,88 @@
+"""The engine interface and its registry: one way to read a document.
+
+An engine turns a document into the rows of ``model`` and files in a folder. It runs inside a decoder
+process, sees no store, ledger or network, and never raises for bad input: a bad picture is a
+quarantined placement, a bad page has a reason, a bad document has an outcome. To add an engine, write
+a module with a class that satisfies ``Engine`` and name it in ``ENGINES``.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Protocol
+
+from asset_pipeline.errors import UsageError
+from asset_pipeline.model import Extraction, Source
+from asset_pipeline.policy import Policy
+from asset_pipeline.reasons import Reason
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to read. ``first`` and ``last`` are pages counted from 1, inclusive; None means to the end.
+
+    ``out`` exists and is empty; each file goes there as ``<sha256>.<extension>``. ``pixels`` asks for
+    ``pixel_sha256`` of every picture, which costs a full decode. ``source_sha256`` and
+    ``source_bytes`` come from admission, so that nobody hashes the document twice.
+    """
+
+    document: Path
+    out: Path
+    policy: Policy
+    source_sha256: str
+    source_bytes: int
+    media_type: str | None = "application/pdf"
+    first: int = 1
+    last: int | None = None
+    password: str | None = None
+    figures: bool = True
+    pixels: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """What planning needs before any picture is read: ``outcome`` None means that it opens."""
+
+    source: Source
+    outcome: Reason | None
+
+
+class Engine(Protocol):
+    """One way to read documents. Instances are cheap and hold no state between calls."""
+
+    name: str
+
+    def version(self) -> str:
+        """Engine name and the versions of every library that can change a byte, joined by ``+``."""
+        ...
+
+    def inspect(self, request: Request) -> Inspection:
+        """Open the document and count its pages; reads no picture."""
+        ...
+
+    def extract(self, request: Request) -> Extraction:
+        """Read the requested pages. ``collapsed`` is not derived here: see ``account``."""
+        ...
+
+
+ENGINES: dict[str, str] = {
+    "pdf": "asset_pipeline.extraction.pdf.engine:PdfEngine",
+    "pypdf": "asset_pipeline.extraction.pypdf:PypdfEngine",
+}
+
+
+def load_engine(name: str) -> Engine:
+    """The engine called ``name``; imports its libraries only now. Raises UsageError for an unknown name."""
+    try:
+        module, _, attribute = ENGINES[name].partition(":")
+    except KeyError:
+        raise UsageError(f"There is no engine {name!r}.", f"Choose one of: {', '.join(sorted(ENGINES))}.") from None
+    engine: Engine = getattr(import_module(module), attribute)()
+    return engine
+
+
+def extractor_version(engine: Engine, policy: Policy) -> str:
+    """Identity of a result (REQUIREMENTS R2.1): engine, libraries, digest of the extraction policy."""
+    return f"{engine.version()}+policy-{policy.extraction_digest[:16]}"

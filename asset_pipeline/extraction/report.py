@@ -1,0 +1,233 @@
+"""The small synchronous path: one file in, pictures and ``report.json`` out. No database, no Dagster.
+
+The same engines, gates and decoder processes as the pipeline, so that a notebook and a test see what
+the archive would get. A document that cannot be read is a result: the outcome says why. Only a wrong
+call raises. A page range whose decoder is lost is read again page by page, so that the bad page alone
+carries the reason.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+import time
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from shutil import rmtree
+from tempfile import mkdtemp
+
+from asset_pipeline import account
+from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.engine import Request, extractor_version, load_engine
+from asset_pipeline.extraction.rows import Gallery
+from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
+from asset_pipeline.model import Extraction, Page, Source, Timings
+from asset_pipeline.policy import Policy
+from asset_pipeline.reasons import Reason
+from asset_pipeline.validation.documents import HEAD, declared_type, judge, read_signature
+
+REPORT_FILE = "report.json"
+
+# Opening a document again costs about as much as reading some pages of it.
+_SMALLEST_RANGE = 8
+_RANGES_A_WORKER = 2
+_PIECE = 1024 * 1024
+
+
+def extract(
+    file: str | Path,
+    out: str | Path,
+    *,
+    engine: str = "pdf",
+    policy: Policy | None = None,
+    password: str | None = None,
+    figures: bool = True,
+    workers: int | None = None,
+    pixels: bool = False,
+) -> Extraction:
+    """Read ``file``, write its pictures and ``report.json`` into the folder ``out``, return the report.
+
+    ``workers`` is the number of decoder processes (default: all cores); ``pixels`` asks for
+    ``pixel_sha256`` of every picture. Never raises for a bad document: see ``Extraction.outcome``.
+    Raises UsageError for an unknown engine, a file that is not there or a folder that cannot be written.
+    """
+    policy = policy or Policy()
+    chosen = load_engine(engine)
+    count = workers or len(os.sched_getaffinity(0))
+    began = time.monotonic()
+    admitted = _admit(Path(file), policy)
+    spent = _milliseconds(began)
+    folder = _prepare(Path(out))
+    report = Extraction(
+        source=admitted.source,
+        outcome=admitted.refused or "ok",
+        extractor_version=extractor_version(chosen, policy),
+    )
+    if admitted.refused is None:
+        scratch = Path(mkdtemp(prefix=".reading-", dir=folder))
+        try:
+            request = Request(
+                document=Path(file).absolute(),
+                out=scratch,
+                policy=policy,
+                source_sha256=admitted.source.sha256,
+                source_bytes=admitted.source.bytes,
+                media_type=admitted.source.media_type,
+                password=password,
+                figures=figures,
+                pixels=pixels,
+            )
+            with DecoderPool(count, policy, warm=(engine,)) as pool:
+                report = _Reading(pool, engine, request, folder, report).read(count)
+        finally:
+            rmtree(scratch, ignore_errors=True)
+    report = report.model_copy(update={"timings_ms": report.timings_ms.model_copy(update={"admit": spent})})
+    _write_report(folder, report)
+    return report
+
+
+def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
+    """One report of page ranges: pages in order with repeats collapsed, each file once, the highest memory.
+
+    ``whole`` gives what does not differ between ranges. A range that was refused gives its pages nothing.
+    """
+    ranges = sorted((part for part in parts if part.pages), key=lambda part: part.pages[0].page)
+    gallery = Gallery()
+    for part in ranges:
+        for picture in part.pictures:
+            gallery.add(picture)
+    return whole.model_copy(
+        update={
+            "pages": account.collapse_repeats(page for part in ranges for page in part.pages),
+            "pictures": list(gallery.pictures.values()),
+            "peak_rss_bytes": max((part.peak_rss_bytes for part in ranges), default=0),
+        }
+    )
+
+
+def split_pages(pages: int, workers: int) -> list[tuple[int, int]]:
+    """Page ranges of nearly equal length for ``workers``, none shorter than it is worth."""
+    length = max(_SMALLEST_RANGE, math.ceil(pages / (workers * _RANGES_A_WORKER)))
+    return [(first, min(first + length - 1, pages)) for first in range(1, pages + 1, length)]
+
+
+@dataclass(slots=True)
+class _Reading:
+    """One document on its way through the pool."""
+
+    pool: DecoderPool
+    engine: str
+    request: Request
+    folder: Path
+    report: Extraction
+    deadline: float = 0.0
+
+    def read(self, workers: int) -> Extraction:
+        """The whole report. Nothing stays in the folder from a document whose outcome is not ``ok``."""
+        began = time.monotonic()
+        self.deadline = began + self.request.policy.limits.document_seconds
+        try:
+            inspection = self.pool.inspect(self.engine, self.request)
+        except DecoderLost as lost:
+            return self._refused(lost.reason)
+        self.report = self.report.model_copy(update={"source": inspection.source})
+        if inspection.outcome is not None:
+            return self._refused(inspection.outcome)
+        ranges = split_pages(inspection.source.pages or 1, workers)
+        with ThreadPoolExecutor(workers, thread_name_prefix="reading") as callers:
+            parts = [part for found in callers.map(self._read_range, ranges) for part in found]
+        decoded = _milliseconds(began)
+        refused = next((part.outcome for part in parts if part.outcome != "ok"), None)
+        if refused is not None:
+            return self._refused(Reason(refused))
+        merged = merge(parts, self.report)
+        began = time.monotonic()
+        for picture in merged.pictures:
+            self._publish(picture.file)
+        timings = Timings(decode=decoded, publish=_milliseconds(began))
+        return merged.model_copy(update={"timings_ms": timings})
+
+    def _read_range(self, pages: tuple[int, int]) -> list[Extraction]:
+        first, last = pages
+        try:
+            return [self._read_pages(first, last)]
+        except DecoderLost as lost:
+            if lost.reason is Reason.DEADLINE_EXCEEDED:
+                return [self._refused(lost.reason)]
+            if first == last:
+                return [self._lost_page(first, lost.reason)]
+        return [part for page in range(first, last + 1) for part in self._read_range((page, page))]
+
+    def _read_pages(self, first: int, last: int) -> Extraction:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise DecoderLost(Reason.DEADLINE_EXCEEDED)
+        out = self.request.out / f"{first}-{last}"
+        out.mkdir()
+        return self.pool.extract(self.engine, replace(self.request, out=out, first=first, last=last), seconds=left)
+
+    def _lost_page(self, page: int, reason: Reason) -> Extraction:
+        return self.report.model_copy(update={"pages": [Page(page=page, drawn=None, reason=reason)]})
+
+    def _refused(self, reason: Reason) -> Extraction:
+        return self.report.model_copy(update={"outcome": reason, "pages": [], "pictures": []})
+
+    def _publish(self, name: str) -> None:
+        """Move the file into the folder from whichever ranges wrote it; they are equal by digest."""
+        for made in self.request.out.glob(f"*/{name}"):
+            made.replace(self.folder / name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Admitted:
+    source: Source
+    refused: Reason | None
+
+
+def _admit(file: Path, policy: Policy) -> _Admitted:
+    """Stream the file once: digest, size, signature. Raises UsageError where there is no file."""
+    digest, size, head = hashlib.sha256(), 0, b""
+    try:
+        if not file.is_file():
+            raise UsageError(f"There is no file {str(file)!r}.", "Name a document to read.")
+        with file.open("rb") as stream:
+            while piece := stream.read(_PIECE):
+                head = head or piece[:HEAD]
+                digest.update(piece)
+                size += len(piece)
+    except OSError as error:
+        raise UsageError(f"The file cannot be read ({error.strerror}).", "Check its permissions.") from None
+    declared = declared_type(file.name)
+    signature = read_signature(head, declared)
+    refused = judge(size, signature, declared, policy.media_types.documents)
+    if size > policy.limits.source_bytes:
+        refused = Reason.PAYLOAD_TOO_LARGE
+    source = Source(sha256=digest.hexdigest(), bytes=size, media_type=signature.media_type, pages=None, encrypted=None)
+    return _Admitted(source=source, refused=refused)
+
+
+def _prepare(out: Path) -> Path:
+    try:
+        out.mkdir(parents=True, exist_ok=True)
+        rmtree(mkdtemp(prefix=".reading-", dir=out))
+        with suppress(FileNotFoundError):
+            (out / REPORT_FILE).unlink()
+    except OSError as error:
+        raise UsageError(
+            f"The folder for the pictures cannot be written ({error.strerror}).", "Name another."
+        ) from None
+    return out.absolute()
+
+
+def _write_report(folder: Path, report: Extraction) -> None:
+    unfinished = folder / f".{REPORT_FILE}"
+    unfinished.write_text(report.model_dump_json(indent=1) + "\n", "utf-8")
+    unfinished.replace(folder / REPORT_FILE)
+
+
+def _milliseconds(began: float) -> float:
+    return round((time.monotonic() - began) * 1000, 3)

@@ -1,0 +1,215 @@
+"""The answer of a decoder process: written in there, believed here only after every check.
+
+The answer is one JSON file beside the picture files in the request's folder. It is read when the
+decoder's whole process group is dead, from the folder's descriptor: a symbolic link to a key file
+must not be published as a picture. Size, depth, keys, types, page numbers, digests: whatever does not
+fit makes the decoder lost (``DecoderLost``), never the caller fail.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import stat
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from shutil import rmtree
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from asset_pipeline.extraction.engine import Inspection, Request
+from asset_pipeline.model import Extraction
+from asset_pipeline.reasons import Reason
+
+ANSWER_FILE = "answer.json"
+# Bounds of this protocol, not of documents: an honest answer of 5,000 pages has about 5 MB and depth 6.
+ANSWER_BYTES = 64 * 1024 * 1024
+ANSWER_DEPTH = 16
+_READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_EXTENSIONS = {
+    "image/png": "png",
+    "image/jpeg": "jpg",
+    "image/jp2": "jp2",
+    "image/tiff": "tif",
+    "image/webp": "webp",
+}
+_INSPECTION: TypeAdapter[Inspection] = TypeAdapter(Inspection)
+
+
+class DecoderLost(Exception):
+    """A decoder process gave no answer that can be believed. ``reason`` is crash, deadline or memory."""
+
+    def __init__(self, reason: Reason, detail: str = "") -> None:
+        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
+        self.reason = reason
+        self.detail = detail
+
+
+class EngineFailed(Exception):
+    """The engine met an exception it should not have. Holds its type and place, no words of it."""
+
+
+def write_answer(
+    out: Path, *, inspection: Inspection | None = None, extraction: Extraction | None = None, failure: str | None = None
+) -> None:
+    """Leave one answer in ``out``. An answer beyond the bound becomes a refusal of the document."""
+    if extraction is not None:
+        body: dict[str, Any] = {"extraction": extraction.model_dump(mode="json")}
+    elif inspection is not None:
+        body = {"inspection": _INSPECTION.dump_python(inspection, mode="json")}
+    else:
+        body = {"failure": failure}
+    encoded = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
+    if len(encoded) > ANSWER_BYTES and extraction is not None:
+        refused = {"outcome": Reason.PLACEMENT_BUDGET_EXCEEDED, "pages": [], "pictures": []}
+        return write_answer(out, extraction=extraction.model_copy(update=refused))
+    descriptor = os.open(out / ANSWER_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        file.write(encoded)
+    return None
+
+
+def read_inspection(request: Request) -> Inspection:
+    """The inspection in ``request.out``, checked. Leaves the folder empty."""
+    with _folder(request.out) as folder:
+        body = _read_body(folder)
+        try:
+            inspection = _INSPECTION.validate_python(body.get("inspection"))
+        except ValidationError:
+            raise _unbelievable("the inspection does not fit its shape") from None
+        _require(inspection.source.sha256 == request.source_sha256, "it is about another document")
+        _prune(request.out, keep=set())
+        return inspection
+
+
+def read_extraction(request: Request) -> Extraction:
+    """The extraction in ``request.out``, checked with all its files. Leaves only the files it names."""
+    with _folder(request.out) as folder:
+        body = _read_body(folder)
+        try:
+            extraction = Extraction.model_validate(body.get("extraction"))
+        except ValidationError:
+            raise _unbelievable("the extraction does not fit its shape") from None
+        _check_rows(extraction, request)
+        for picture in extraction.pictures:
+            _require(picture.file == f"{picture.sha256}.{_EXTENSIONS.get(picture.media_type)}", "a file is misnamed")
+            _require(_digest(folder, picture.file, picture.bytes) == picture.sha256, "a file differs from its digest")
+        _prune(request.out, keep={picture.file for picture in extraction.pictures})
+        return extraction
+
+
+def _check_rows(extraction: Extraction, request: Request) -> None:
+    source = extraction.source
+    _require(
+        (source.sha256, source.bytes) == (request.source_sha256, request.source_bytes), "it is about another document"
+    )
+    pages = [page.page for page in extraction.pages]
+    last = request.last or source.pages or 0
+    _require(pages == sorted(set(pages)), "a page appears twice or out of order")
+    _require(all(request.first <= page <= last for page in pages), "a page was not asked for")
+    known = Counter(picture.sha256 for picture in extraction.pictures)
+    _require(not known or max(known.values()) == 1, "a picture appears twice")
+    for page in extraction.pages:
+        names = [row.name for row in page.placements]
+        _require(len(names) == len(set(names)), "a name appears twice")
+        for row in page.placements:
+            _require(all(digest in known for digest in (row.picture, row.display) if digest), "a picture has no file")
+
+
+@contextmanager
+def _folder(path: Path) -> Iterator[int]:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except OSError:
+        raise _unbelievable("its folder is gone") from None
+    try:
+        yield descriptor
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def _plain_file(folder: int, name: str) -> Iterator[tuple[int, int]]:
+    """Descriptor and size of a regular file with one link, opened without following anything."""
+    try:
+        descriptor = os.open(name, _READ, dir_fd=folder)
+    except OSError:
+        raise _unbelievable("a file is missing or a link") from None
+    try:
+        facts = os.fstat(descriptor)
+        _require(stat.S_ISREG(facts.st_mode) and facts.st_nlink == 1, "a file is not a plain file")
+        yield descriptor, facts.st_size
+    finally:
+        os.close(descriptor)
+
+
+def _read_body(folder: int) -> dict[str, Any]:
+    with _plain_file(folder, ANSWER_FILE) as (descriptor, size):
+        _require(size <= ANSWER_BYTES, "the answer is too long")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            encoded = file.read(ANSWER_BYTES + 1)
+    try:
+        body = json.loads(encoded, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+    except (ValueError, RecursionError):
+        raise _unbelievable("the answer is not JSON") from None
+    _require(isinstance(body, dict) and len(body) == 1 and _depth(body, ANSWER_DEPTH), "the answer is oddly shaped")
+    if isinstance(body.get("failure"), str):
+        raise EngineFailed(body["failure"][:200])
+    result: dict[str, Any] = body
+    return result
+
+
+def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    body = dict(pairs)
+    if len(body) != len(pairs):
+        raise ValueError("duplicate key")
+    return body
+
+
+def _no_constant(_: str) -> Any:
+    raise ValueError("not a number")
+
+
+def _depth(value: Any, left: int) -> bool:
+    if not isinstance(value, (dict, list)):
+        return True
+    inner = value.values() if isinstance(value, dict) else value
+    return left > 0 and all(_depth(item, left - 1) for item in inner)
+
+
+def _digest(folder: int, name: str, size: int) -> str:
+    with _plain_file(folder, name) as (descriptor, actual):
+        _require(actual == size, "a file has another size")
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _prune(out: Path, keep: set[str]) -> None:
+    """Remove whatever the answer does not name, the answer itself included."""
+    for entry in list(out.iterdir()):
+        if entry.name in keep:
+            continue
+        if entry.is_dir() and not entry.is_symlink():
+            rmtree(entry, ignore_errors=True)
+        else:
+            with suppress(FileNotFoundError):
+                entry.unlink()
+
+
+def clear(out: Path) -> None:
+    """Empty the folder of a decoder that was lost, so that it can be used again."""
+    with suppress(OSError):
+        _prune(out, keep=set())
+
+
+def _require(condition: bool, what: str) -> None:
+    if not condition:
+        raise _unbelievable(what)
+
+
+def _unbelievable(what: str) -> DecoderLost:
+    return DecoderLost(Reason.DECODER_CRASHED, what)

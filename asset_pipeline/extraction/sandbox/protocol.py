@@ -1,0 +1,84 @@
+"""Words between the pool, the zygote and a decoder process: JSON lines, never pickles.
+
+``Hello`` and ``Order`` go to the zygote, ``Ready`` and ``Ending`` come back. They travel over a socket
+pair that only these two processes hold, so a password in a request is in no argument list and no
+file. A decoder process itself has no line to anybody: it leaves an answer file (see ``answers``).
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from enum import IntEnum
+from typing import Any, Literal
+
+from pydantic import TypeAdapter
+
+from asset_pipeline.extraction.engine import Request
+
+Task = Literal["inspect", "extract"]
+
+
+class Exit(IntEnum):
+    """Exit statuses of a decoder process that ends by itself."""
+
+    ANSWERED = 0
+    OUT_OF_MEMORY = 3
+    NO_ANSWER = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """First line to a zygote: the engines it may load, and which to import before any request."""
+
+    engines: dict[str, str]
+    warm: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One decoder process to start, and what it may use."""
+
+    number: int
+    task: Task
+    engine: str
+    seconds: float
+    memory_bytes: int
+    file_bytes: int
+    request: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The zygote has imported what it was told to."""
+
+    threads: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """A decoder process is gone, with its whole group. ``status`` is negative for a signal."""
+
+    number: int
+    status: int
+    late: bool
+    peak_address_space: int
+
+
+_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
+
+
+def request_to_json(request: Request) -> dict[str, Any]:
+    """``request`` as plain JSON values."""
+    body: dict[str, Any] = _REQUEST.dump_python(request, mode="json")
+    return body
+
+
+def request_from_json(body: dict[str, Any]) -> Request:
+    """The request that ``request_to_json`` wrote."""
+    return _REQUEST.validate_python(body)
+
+
+def to_line(word: Hello | Order | Ready | Ending) -> bytes:
+    """``word`` as one line."""
+    return json.dumps(asdict(word)).encode() + b"\n"

@@ -1,0 +1,193 @@
+"""The zygote: a warm single-threaded process that forks one decoder process for each order.
+
+Started by exec (``python -m``), never by fork: its parent has threads, locks and database sockets
+that a fork would carry into every decoder. It imports the engines once, then only forks, watches and
+reaps. It keeps the deadline, because it alone knows whether a process id is still that decoder's.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import select
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from PIL import Image
+
+from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.engine import ENGINES, load_engine
+from asset_pipeline.extraction.sandbox.child import become_decoder
+from asset_pipeline.extraction.sandbox.confine import die_with_parent
+from asset_pipeline.extraction.sandbox.protocol import Ending, Hello, Order, Ready, to_line
+
+SAMPLE_SECONDS = 0.05
+
+
+@dataclass(slots=True)
+class _Decoder:
+    order: Order
+    deadline: float
+    late: bool = False
+    peak_address_space: int = 0
+
+
+class Zygote:
+    """The loop: orders in, endings out."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self._control = control
+        self._unread = b""
+        self._decoders: dict[int, _Decoder] = {}
+        self._wake, wake = os.pipe()
+        os.set_blocking(self._wake, False)
+        os.set_blocking(wake, False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
+
+    def serve(self) -> None:
+        """Until the other end of the control line closes; then no decoder is left alive."""
+        watched: list[socket.socket | int] = [self._control, self._wake]
+        try:
+            self._start_ordered()  # what came together with the hello
+            while True:
+                ready, _, _ = select.select(watched, [], [], self._pause())
+                if self._wake in ready:
+                    with suppress(BlockingIOError):
+                        os.read(self._wake, 4096)
+                self._reap()
+                self._watch()
+                if self._control in ready and not self._take_orders():
+                    return
+        finally:
+            for pid in self._decoders:
+                _kill(pid)
+            for pid in self._decoders:
+                os.waitpid(pid, 0)
+
+    def greet(self) -> None:
+        """Read the hello and import what it names."""
+        while b"\n" not in self._unread:
+            piece = self._control.recv(65536)
+            if not piece:
+                return
+            self._unread += piece
+        line, _, self._unread = self._unread.partition(b"\n")
+        hello = Hello(**json.loads(line))
+        ENGINES.update(hello.engines)
+        for name in hello.warm:
+            _warm(name)
+        Image.init()  # its plugins would else be imported again in every decoder
+        gc.collect()
+        gc.freeze()
+        self._control.sendall(to_line(Ready(threads=_threads())))
+
+    def _pause(self) -> float | None:
+        if not self._decoders:
+            return None
+        nearest = min(decoder.deadline for decoder in self._decoders.values())
+        return max(0.0, min(SAMPLE_SECONDS, nearest - time.monotonic()))
+
+    def _take_orders(self) -> bool:
+        try:
+            piece = self._control.recv(65536)
+        except ConnectionError:
+            return False
+        if not piece:
+            return False
+        self._unread += piece
+        self._start_ordered()
+        return True
+
+    def _start_ordered(self) -> None:
+        while b"\n" in self._unread:
+            line, _, self._unread = self._unread.partition(b"\n")
+            self._start(Order(**json.loads(line)))
+
+    def _start(self, order: Order) -> None:
+        _warm(order.engine)
+        if _threads() != 1:
+            # A fork would carry over one thread and the locks of all: better no decoder at all.
+            raise SystemExit("The zygote has more than one thread.")
+        parent = os.getpid()
+        pid = os.fork()
+        if pid == 0:
+            signal.set_wakeup_fd(-1)
+            become_decoder(order, parent)
+        self._decoders[pid] = _Decoder(order, deadline=time.monotonic() + order.seconds)
+
+    def _reap(self) -> None:
+        while self._decoders:
+            gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if gone is None:
+                return
+            # Not reaped yet, so the number still names its group and nothing else: end what it left behind.
+            _kill(gone.si_pid)
+            _, code, _ = os.wait4(gone.si_pid, 0)
+            decoder = self._decoders.pop(gone.si_pid)
+            ending = Ending(
+                number=decoder.order.number,
+                status=os.waitstatus_to_exitcode(code),
+                late=decoder.late,
+                peak_address_space=decoder.peak_address_space,
+            )
+            self._control.sendall(to_line(ending))
+
+    def _watch(self) -> None:
+        now = time.monotonic()
+        for pid, decoder in self._decoders.items():
+            decoder.peak_address_space = max(decoder.peak_address_space, _address_space(pid))
+            if now >= decoder.deadline and not decoder.late:
+                decoder.late = True
+                _kill(pid)
+
+
+def _warm(name: str) -> None:
+    # A missing engine or library is not the zygote's failure: the decoder process meets it again and answers.
+    with suppress(UsageError, ImportError):
+        load_engine(name).version()
+
+
+def _threads() -> int:
+    return len(os.listdir("/proc/self/task"))  # noqa: PTH208 - names only, no paths needed
+
+
+def _address_space(pid: int) -> int:
+    """Peak bytes of address space of ``pid``; 0 once it is gone."""
+    try:
+        status = Path(f"/proc/{pid}/status").read_text("ascii", "replace")
+    except OSError:
+        return 0
+    for line in status.splitlines():
+        if line.startswith("VmPeak:"):
+            return int(line.split()[1]) * 1024
+    return 0
+
+
+def _kill(pid: int) -> None:
+    """End the process and its group. The group does not exist yet right after the fork, hence both."""
+    for end in (os.killpg, os.kill):
+        with suppress(ProcessLookupError, PermissionError):
+            end(pid, signal.SIGKILL)
+
+
+def main() -> None:
+    """Entry: the descriptor of the control line and the parent's process id are the arguments."""
+    control = socket.socket(fileno=int(sys.argv[1]))
+    die_with_parent(int(sys.argv[2]))
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.SIG_DFL)
+    zygote = Zygote(control)
+    zygote.greet()
+    with suppress(BrokenPipeError, ConnectionError):
+        zygote.serve()
+
+
+if __name__ == "__main__":
+    main()

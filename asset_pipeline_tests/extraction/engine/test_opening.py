@@ -1,0 +1,117 @@
+"""Which documents open, and why others do not."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from pathlib import Path
+
+import pikepdf
+import pytest
+
+from asset_pipeline.errors import Refusal
+from asset_pipeline.extraction.engine import Request
+from asset_pipeline.extraction.pdf.document import open_document
+from asset_pipeline.policy import Limits, Policy
+from asset_pipeline.reasons import Reason
+
+MakeRequest = Callable[..., Request]
+
+
+@pytest.fixture
+def make_request(tmp_path: Path) -> MakeRequest:
+    def make(content: bytes, password: str | None = None, **limits: int) -> Request:
+        document = tmp_path / "source"
+        document.write_bytes(content)
+        return Request(
+            document=document,
+            out=tmp_path,
+            policy=Policy(limits=Limits.model_validate(limits)),
+            source_sha256=hashlib.sha256(content).hexdigest(),
+            source_bytes=len(content),
+            password=password,
+        )
+
+    return make
+
+
+def _document(tmp_path: Path, pages: int = 3, encryption: pikepdf.Encryption | bool = False) -> bytes:
+    with pikepdf.new() as pdf:
+        for _ in range(pages):
+            pdf.add_blank_page()
+        pdf.save(tmp_path / "made.pdf", encryption=encryption)
+    return (tmp_path / "made.pdf").read_bytes()
+
+
+def _refusal(request: Request) -> Reason:
+    with pytest.raises(Refusal) as refused, open_document(request):
+        pass
+    return refused.value.reason
+
+
+@pytest.mark.parametrize(
+    ("user", "owner", "password", "encrypted"),
+    [("", "owner", None, "owner_only"), ("secret", "owner", "secret", "user"), ("secret", "owner", "owner", "user")],
+)
+def test_a_protected_document_opens_with_what_its_reader_has(
+    make_request: MakeRequest, tmp_path: Path, user: str, owner: str, password: str | None, encrypted: str
+) -> None:
+    content = _document(tmp_path, encryption=pikepdf.Encryption(user=user, owner=owner))
+    with open_document(make_request(content, password)) as document:
+        assert (document.pages, document.encrypted) == (3, encrypted)
+
+
+@pytest.mark.parametrize("password", [None, "wrong", ""])
+def test_a_document_without_its_password_is_encrypted(
+    make_request: MakeRequest, tmp_path: Path, password: str | None
+) -> None:
+    content = _document(tmp_path, encryption=pikepdf.Encryption(user="secret", owner="owner"))
+    assert _refusal(make_request(content, password)) is Reason.ENCRYPTED
+
+
+def test_a_header_may_start_anywhere_in_the_first_1024_bytes(make_request: MakeRequest, tmp_path: Path) -> None:
+    with open_document(make_request(b"x" * 1000 + _document(tmp_path))) as document:
+        assert document.pages == 3
+    assert _refusal(make_request(b"x" * 2000 + _document(tmp_path))) is Reason.SIGNATURE_MISMATCH
+
+
+def test_a_document_that_lost_its_index_is_recovered(make_request: MakeRequest, tmp_path: Path) -> None:
+    content = _document(tmp_path).replace(b"startxref", b"startxxxx")
+    with open_document(make_request(content)) as document:
+        assert document.pages == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"%PDF-1.7 and nothing else", Reason.TRUNCATED_DOCUMENT),
+        (b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Root 1 0 R>>\n%%EOF", Reason.MALFORMED_DOCUMENT),
+        (b"MZ\x90\x00 a program", Reason.SIGNATURE_MISMATCH),
+        (b"just words", Reason.SIGNATURE_MISMATCH),
+        (b"", Reason.TRUNCATED_DOCUMENT),
+    ],
+)
+def test_what_cannot_be_read_says_why(make_request: MakeRequest, content: bytes, reason: Reason) -> None:
+    assert _refusal(make_request(content)) is reason
+
+
+def test_a_document_cut_off_in_the_middle_is_truncated(make_request: MakeRequest, tmp_path: Path) -> None:
+    content = _document(tmp_path, pages=50)
+    assert _refusal(make_request(content[: len(content) // 2])) is Reason.TRUNCATED_DOCUMENT
+
+
+def test_a_page_tree_that_loops_is_malformed(make_request: MakeRequest) -> None:
+    content = (
+        b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n"
+        b"2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n3 0 obj\n<</Type/Pages/Kids[2 0 R]/Count 1>>\nendobj\n"
+        b"trailer\n<</Root 1 0 R/Size 4>>\n%%EOF"
+    )
+    assert _refusal(make_request(content)) is Reason.MALFORMED_DOCUMENT
+
+
+def test_budgets_of_pages_and_objects_are_kept(make_request: MakeRequest, tmp_path: Path) -> None:
+    content = _document(tmp_path)
+    assert _refusal(make_request(content, pages=2)) is Reason.PAGE_BUDGET_EXCEEDED
+    assert _refusal(make_request(content, objects=3)) is Reason.OBJECT_BUDGET_EXCEEDED
+    with open_document(make_request(content, pages=3)) as document:
+        assert document.pages == 3

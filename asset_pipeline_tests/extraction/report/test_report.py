@@ -1,0 +1,159 @@
+"""One file in, pictures and a report out: the same for a good document, a bad one and a bad page."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pikepdf
+import pytest
+
+import asset_pipeline
+from asset_pipeline import account
+from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.report import merge, split_pages
+from asset_pipeline.model import Extraction, Page, Source, Status
+from asset_pipeline.policy import Limits, Policy
+from asset_pipeline.reasons import Reason
+
+MakeDocument = Callable[..., Path]
+
+
+@pytest.mark.parametrize("engine", ["pdf", "pypdf"])
+def test_pictures_and_report_are_in_the_folder(make_document: MakeDocument, tmp_path: Path, engine: str) -> None:
+    document = make_document([10, 20, 10])
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine=engine, workers=1)
+    assert extraction.outcome == "ok"
+    assert extraction.source.sha256 == hashlib.sha256(document.read_bytes()).hexdigest()
+    assert [(page.drawn, page.archived, page.collapsed) for page in extraction.pages] == [
+        (1, 1, 0),
+        (1, 1, 0),
+        (1, 0, 1),
+    ]
+    assert extraction.peak_rss_bytes > 0
+    written = {entry.name for entry in (tmp_path / "out").iterdir()}
+    assert written == {"report.json", *(picture.file for picture in extraction.pictures)}
+    for picture in extraction.pictures:
+        content = (tmp_path / "out" / picture.file).read_bytes()
+        assert hashlib.sha256(content).hexdigest() == picture.sha256
+        assert len(content) == picture.bytes
+
+
+def test_the_report_says_what_the_call_returned(make_document: MakeDocument, tmp_path: Path) -> None:
+    extraction = asset_pipeline.extract(make_document([10]), tmp_path / "out", engine="pypdf", workers=1)
+    text = (tmp_path / "out" / "report.json").read_text()
+    assert Extraction.model_validate_json(text) == extraction
+    report = json.loads(text)
+    assert report["schema"] == "asset-pipeline/extract-report/1"
+    row = report["pages"][0]["placements"][0]
+    assert {"name", "picture", "parts", "caption", "alt", "display", "status", "reason"} <= set(row)
+
+
+def test_page_ranges_give_the_same_result_as_one_process(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document([number % 7 for number in range(30)])
+    one = asset_pipeline.extract(document, tmp_path / "one", engine="pypdf", workers=1)
+    many = asset_pipeline.extract(document, tmp_path / "many", engine="pypdf", workers=2)
+    assert (one.pages, one.pictures) == (many.pages, many.pictures)
+    assert account.unaccounted(many.pages, 30) == []
+    assert len(many.pictures) == 7
+
+
+@pytest.mark.parametrize("engine", ["CrashesOnPage3", "HungryOnPage3"])
+def test_a_page_that_loses_its_decoder_loses_no_other_page(
+    make_document: MakeDocument, tmp_path: Path, engine: str
+) -> None:
+    extraction = asset_pipeline.extract(make_document([10, 20, 30, 40]), tmp_path / "out", engine=engine, workers=2)
+    assert extraction.outcome == "ok"
+    assert [page.drawn for page in extraction.pages] == [1, 1, None, 1]
+    expected = Reason.DECODER_CRASHED if engine == "CrashesOnPage3" else Reason.MEMORY_EXCEEDED
+    assert extraction.pages[2].reason is expected
+    assert len(extraction.pictures) == 3
+    assert account.unaccounted(extraction.pages, 4) == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "reason"),
+    [("HangsOnPage3", Reason.DEADLINE_EXCEEDED), ("CrashesOnOpening", Reason.DECODER_CRASHED)],
+)
+def test_a_document_that_loses_its_decoder_is_refused_and_leaves_no_picture(
+    make_document: MakeDocument, tmp_path: Path, engine: str, reason: Reason
+) -> None:
+    policy = Policy(limits=Limits(document_seconds=1.5))
+    extraction = asset_pipeline.extract(make_document([10, 20, 30, 40]), tmp_path / "out", engine=engine, policy=policy)
+    assert extraction.outcome is reason
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == ["report.json"]
+
+
+@pytest.mark.parametrize("engine", ["pdf", "pypdf"])
+@pytest.mark.parametrize(
+    ("name", "content", "reason"),
+    [
+        ("program.pdf", b"MZ\x90\x00 a program", Reason.SIGNATURE_MISMATCH),
+        ("letter.docx", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml", Reason.MEDIA_TYPE_NOT_ALLOWED),
+        ("picture.png", b"\x89PNG\r\n\x1a\n", Reason.MEDIA_TYPE_NOT_ALLOWED),
+        ("empty.pdf", b"", Reason.TRUNCATED_DOCUMENT),
+    ],
+)
+def test_what_is_no_document_is_refused_with_a_report(
+    tmp_path: Path, engine: str, name: str, content: bytes, reason: Reason
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    extraction = asset_pipeline.extract(tmp_path / name, tmp_path / "out", engine=engine)
+    assert extraction.outcome is reason
+    assert json.loads((tmp_path / "out" / "report.json").read_text())["outcome"] == reason
+
+
+def test_a_document_over_the_size_limit_is_refused(make_document: MakeDocument, tmp_path: Path) -> None:
+    policy = Policy(limits=Limits(source_bytes=100))
+    extraction = asset_pipeline.extract(make_document([10]), tmp_path / "out", policy=policy)
+    assert extraction.outcome is Reason.PAYLOAD_TOO_LARGE
+
+
+@pytest.mark.parametrize("engine", ["pdf", "pypdf"])
+def test_a_password_opens_a_protected_document(make_document: MakeDocument, tmp_path: Path, engine: str) -> None:
+    # RC4, since the AES of the second opinion needs a library that is optional there.
+    protection = pikepdf.Encryption(user="secret", owner="owner", R=3, aes=False, metadata=False)
+    document = make_document([10], encryption=protection)
+    closed = asset_pipeline.extract(document, tmp_path / "closed", engine=engine)
+    assert (closed.outcome, closed.source.encrypted) == (Reason.ENCRYPTED, "user")
+    opened = asset_pipeline.extract(document, tmp_path / "open", engine=engine, password="secret")
+    assert (opened.outcome, opened.source.encrypted, len(opened.pictures)) == ("ok", "user", 1)
+
+
+def test_a_wrong_call_says_so(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document([10])
+    with pytest.raises(UsageError, match="no file"):
+        asset_pipeline.extract(tmp_path / "absent.pdf", tmp_path / "out")
+    with pytest.raises(UsageError, match="no engine"):
+        asset_pipeline.extract(document, tmp_path / "out", engine="unheard-of")
+    with pytest.raises(UsageError, match="cannot be written"):
+        asset_pipeline.extract(document, document)
+
+
+def test_no_decoder_outlives_the_call(make_document: MakeDocument, tmp_path: Path) -> None:
+    asset_pipeline.extract(make_document([10]), tmp_path / "out", engine="pypdf")
+    children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    commands = [Path(f"/proc/{child}/cmdline").read_bytes() for child in children]
+    assert not any(b"zygote" in command for command in commands)
+
+
+@pytest.mark.parametrize(("pages", "workers", "ranges"), [(1, 2, 1), (8, 2, 1), (9, 2, 2), (100, 2, 4), (5000, 4, 8)])
+def test_pages_are_split_without_gap_or_overlap(pages: int, workers: int, ranges: int) -> None:
+    split = split_pages(pages, workers)
+    assert len(split) == ranges
+    assert [page for first, last in split for page in range(first, last + 1)] == list(range(1, pages + 1))
+
+
+def test_ranges_merge_in_page_order_whatever_order_they_came_in() -> None:
+    source = Source(sha256="0" * 64, bytes=1, media_type=None, pages=2, encrypted="none")
+    whole = Extraction(source=source, outcome="ok", extractor_version="test/1")
+    parts = [
+        whole.model_copy(update={"pages": [Page(page=number, drawn=0)], "peak_rss_bytes": number}) for number in (2, 1)
+    ]
+    merged = merge(parts, whole)
+    assert [page.page for page in merged.pages] == [1, 2]
+    assert merged.peak_rss_bytes == 2
+    assert Status.ARCHIVED not in [row.status for page in merged.pages for row in page.placements]

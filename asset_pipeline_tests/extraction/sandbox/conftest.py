@@ -1,0 +1,60 @@
+"""Pools of real decoder processes with engines that misbehave."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from asset_pipeline.extraction.engine import Request
+from asset_pipeline.extraction.sandbox import DecoderPool
+from asset_pipeline.policy import Limits, Policy
+
+MODULE = "hostile_engines"
+ENGINES = {
+    name: f"{MODULE}:{name}"
+    for name in (
+        *("Honest", "Sleeps", "LeavesChild", "Allocates", "DiesOfHunger", "Aborts", "Spins", "Raises"),
+        *("Surroundings", "LinksToKey", "HardLink", "NamedPipe", "OtherBytes", "OtherDocument", "OtherPage"),
+        *("DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer", "AnswerIsLink"),
+    )
+}
+
+MakePool = Callable[..., DecoderPool]
+
+
+@pytest.fixture
+def make_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
+    """A pool with the misbehaving engines; ``limits`` are those of its policy."""
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    pools = []
+
+    def make(workers: int = 2, **limits: float) -> DecoderPool:
+        policy = Policy(limits=Limits.model_validate(limits))
+        pools.append(DecoderPool(workers, policy, engines=ENGINES, warm=()))
+        return pools[-1]
+
+    yield make
+    for pool in pools:
+        pool.close()
+
+
+@pytest.fixture
+def make_request(tmp_path: Path) -> Callable[..., Request]:
+    """Requests over a small document, each with a folder of its own."""
+    document = tmp_path / "source"
+    document.write_bytes(b"%PDF-1.7 key material")
+
+    def make(**changes: object) -> Request:
+        out = tmp_path / f"out-{len(list(tmp_path.iterdir()))}"
+        out.mkdir()
+        content = document.read_bytes()
+        body = {
+            "document": document, "out": out, "policy": Policy(),
+            "source_sha256": hashlib.sha256(content).hexdigest(), "source_bytes": len(content),
+        }  # fmt: skip
+        return Request(**(body | changes))
+
+    return make
