@@ -61,11 +61,6 @@ class Opened:
         """Sample codes a pixel."""
         return 1 if self.stencil else self.space.components
 
-    @property
-    def decoded(self) -> bool:
-        """Whether the codes are there already."""
-        return self._codes is not None
-
     def codes(self) -> Codes:
         """Sample codes ``(height, width, components)``, decoded once."""
         if self._codes is None:

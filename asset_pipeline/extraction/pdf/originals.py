@@ -57,7 +57,8 @@ def _jpeg(opened: Opened, pixels: bool) -> File:
     facts, data = opened.jpeg, opened.stored.data
     if facts is None:
         raise Refusal(Reason.UNSUPPORTED_CODEC)
-    small = opened.codes() if opened.decoded else check_scan(data, facts)
+    # Always the scaled decode, even where the display had a full one: the row must depend on the bytes alone.
+    small = check_scan(data, facts)
     profile = read_profile(facts.icc) if facts.icc else None
     return File(
         data,
