@@ -1,0 +1,1 @@
+"""Make it durable: publication of pictures, and the manifest of each report."""

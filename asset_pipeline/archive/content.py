@@ -1,0 +1,168 @@
+"""What a manifest says about one job, built from the ledger alone.
+
+Two parts. ``content`` holds no id, time or name: the same document read by the same extractor under the
+same policy gives the same content in every installation, and its digest is the data version. ``record``
+holds what is particular: ids, times, deadlines, edition. Every time in it is one the ledger recorded, so
+that the same ledger always gives the same bytes. A job that did not succeed vouches for no page.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import rfc8785
+from sqlalchemy import Connection, RowMapping, select
+
+from asset_pipeline.errors import IntegrityError
+from asset_pipeline.ledger import reading
+from asset_pipeline.ledger.schema import jobs, objects, policies, source_documents, uploads
+from asset_pipeline.model import Page
+from asset_pipeline.reasons import Reason
+from asset_pipeline.storage.store import object_key
+
+SCHEMA = "asset-pipeline/manifest/1"
+SETTLED = frozenset({"succeeded", "failed_permanently", "dead_lettered"})
+_EXTRACTION_PARTS = ("limits", "decorative", "figures", "media_types")
+
+
+@dataclass(frozen=True, slots=True)
+class Edition:
+    """Which edition of a report's manifest this is, and the digest of the one before."""
+
+    number: int = 1
+    previous_digest: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ReportState:
+    """A settled job as the ledger has it, ready to be written down."""
+
+    job: RowMapping
+    name: str | None
+    content: dict[str, Any]
+
+    @property
+    def content_digest(self) -> str:
+        """SHA-256 (hex) of the canonical content."""
+        return sha256_hex(rfc8785.dumps(self.content))
+
+    def envelope(self, edition: Edition) -> dict[str, Any]:
+        """The whole manifest of ``edition``."""
+        return {"schema": SCHEMA, "content": self.content, "record": self._record(edition)}
+
+    def _record(self, edition: Edition) -> dict[str, Any]:
+        job = self.job
+        return {
+            "job_id": job["job_id"],
+            "report_id": job["report_id"],
+            "correlation_id": job["correlation_id"],
+            "month": job["month"],
+            "collection": job["collection"],
+            "name": self.name,
+            "revision": job["revision"],
+            "parent_revision": job["parent_revision"],
+            "bundle_id": None,
+            "child_id": None,
+            "state": job["state"],
+            "edition": edition.number,
+            "previous_digest": edition.previous_digest,
+            "policy_digest": job["policy_digest"],
+            "queued_at": _moment(job["queued_at"]),
+            "started_at": _moment(job["started_at"]),
+            "finished_at": _moment(job["finished_at"]),
+            "working_until": _moment(job["working_until"]),
+            "archive_until": _moment(job["archive_until"]),
+        }
+
+
+def read_report(conn: Connection, job_id: str) -> ReportState | None:
+    """The state of a job, or None while it is not settled. IntegrityError when one of its pictures is not stored."""
+    job = conn.execute(select(jobs).where(jobs.c.job_id == job_id)).mappings().one()
+    if job["state"] not in SETTLED:
+        return None
+    body = conn.execute(select(policies.c.body).where(policies.c.digest == job["policy_digest"])).scalar_one()
+    succeeded = job["state"] == "succeeded"
+    pages = reading.pages_of(conn, job_id) if succeeded else []
+    content = {
+        "source": _source(conn, job),
+        "outcome": "ok" if succeeded else job["reason"],
+        "extractor_version": job["extractor_version"],
+        "policy_digest": extraction_digest(body),
+        "pages": [page.model_dump(mode="json", by_alias=True) for page in pages],
+        "pictures": list(_pictures(conn, pages)),
+    }
+    return ReportState(job, _name(conn, job) if body.get("show_names", True) else None, content)
+
+
+def extraction_digest(policy_body: dict[str, Any]) -> str:
+    """Digest of the parts of a recorded policy that can change a result; equals ``Policy.extraction_digest``."""
+    return sha256_hex(rfc8785.dumps({part: policy_body[part] for part in _EXTRACTION_PARTS}))
+
+
+def sha256_hex(body: bytes) -> str:
+    """SHA-256 of ``body`` in hex."""
+    return hashlib.sha256(body).hexdigest()
+
+
+def _source(conn: Connection, job: RowMapping) -> dict[str, Any]:
+    columns = (source_documents.c.bytes, source_documents.c.media_type)
+    size, media_type = conn.execute(select(*columns).where(source_documents.c.sha256 == job["source_hash"])).one()
+    return {
+        "sha256": job["source_hash"],
+        "bytes": size,
+        "media_type": media_type,
+        "pages": job["pages"],
+        "encrypted": job["encrypted"],
+    }
+
+
+def _name(conn: Connection, job: RowMapping) -> str | None:
+    """The upload's name: the same for every upload of a report, because the report id is made from it."""
+    query = select(uploads.c.name).where(uploads.c.report_id == job["report_id"]).order_by(uploads.c.first_seen_at)
+    return conn.execute(query.limit(1)).scalar()
+
+
+def _pictures(conn: Connection, pages: list[Page]) -> Iterator[dict[str, Any]]:
+    """One row for each stored file that a placement names, by digest."""
+    originals = {row.picture for page in pages for row in page.placements if row.picture}
+    displays = {row.display for page in pages for row in page.placements if row.display}
+    for row in _object_rows(conn, originals | displays):
+        digest = row["sha256"]
+        yield {
+            "sha256": digest,
+            "file": object_key(digest),
+            "renditions": ["original"] * (digest in originals) + ["display"] * (digest in displays),
+            "media_type": row["media_type"],
+            "bytes": row["bytes"],
+            "width": row["width"],
+            "height": row["height"],
+            "bits": row["bits"],
+            "mode": row["mode"],
+            "has_alpha": bool(row["has_alpha"]),
+            "icc": row["icc"],
+            "pixel_sha256": row["pixel_sha256"],
+            "phash": row["phash"],
+        }
+
+
+def _object_rows(conn: Connection, digests: Iterable[str]) -> list[RowMapping]:
+    wanted = sorted(digests)
+    rows: list[RowMapping] = []
+    for some in (wanted[at : at + 500] for at in range(0, len(wanted), 500)):
+        query = select(objects).where(objects.c.sha256.in_(some), objects.c.state == "stored")
+        rows += conn.execute(query.order_by(objects.c.sha256)).mappings()
+    if len(rows) != len(wanted):
+        raise IntegrityError(
+            "A report names a picture that the archive does not hold.", "Restore the archive.", Reason.RECEIPT_CONFLICT
+        )
+    return rows
+
+
+def _moment(value: datetime | None) -> str | None:
+    if value is None:
+        return None
+    return value.astimezone(UTC).isoformat(timespec="microseconds").replace("+00:00", "Z")

@@ -1,0 +1,202 @@
+"""Works a month until nothing in it is open: plan, attempt, wait for others, complete.
+
+The ledger is the guard, not this loop: any number of processes may run it over one month at once.
+Each takes what it can claim, waits for the leases of the others, and takes over what they drop, so
+every caller returns with the whole month settled. Interrupted, it gives its units back at once.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from asset_pipeline.errors import IntegrityError
+from asset_pipeline.extraction.sandbox import DecoderPool
+from asset_pipeline.installation import Installation
+from asset_pipeline.ledger import completion, units
+from asset_pipeline.work.clock import Clock, utc_now
+from asset_pipeline.work.executor import LocalExecutor, UnitExecutor
+from asset_pipeline.work.outdated import replace_outdated
+from asset_pipeline.work.plan import Planned, open_jobs, plan_job
+from asset_pipeline.work.unit import Outcome, UnitOutcome, work_unit
+
+logger = logging.getLogger(__name__)
+
+Progress = Callable[[str, int, int], None]
+
+LONGEST_PAUSE_SECONDS = 0.5
+"""Others may end long before their lease does, so the ledger is asked at least this often."""
+
+_ENDED = frozenset({Outcome.PUBLISHED, Outcome.REFUSED, Outcome.DEAD_LETTERED})
+
+
+@dataclass(frozen=True, slots=True)
+class MonthWork:
+    """What one call did in a month; work of others at the same time is not in here."""
+
+    units: int
+    documents: int
+    pages: int
+    pictures: int
+    bytes_written: int
+    retried: int
+    seconds: float
+
+
+def worker_count(inst: Installation, workers: int | None = None) -> int:
+    """Decoder processes to run: the argument, else the settings, else one a core that this process may use."""
+    return workers or inst.settings.workers or len(os.sched_getaffinity(0))
+
+
+def work_month(
+    inst: Installation,
+    month: str,
+    *,
+    workers: int | None = None,
+    progress: Progress | None = None,
+    clock: Clock = utc_now,
+) -> MonthWork:
+    """Settle all open work of ``month`` on this machine. Raises PipelineError when a store or the ledger is away.
+
+    ``progress`` is called with the stage (``inspect`` or ``extract``), what is done and what is known to be there.
+    """
+    began = time.monotonic()
+    if not open_jobs(inst, month, "queued", "running"):
+        return _Tally().result(began)
+    replace_outdated(inst, month, clock=clock)
+    inst.sources.check()
+    inst.archive.check()
+    count = worker_count(inst, workers)
+    # The pool closes first: that ends the decoders, for which the executor's threads are waiting.
+    with LocalExecutor(count) as executor, DecoderPool(count, inst.policy) as pool:
+        return MonthLoop(inst, month, pool, executor, progress, clock).settle()
+
+
+class MonthLoop:
+    """One caller's pass over a month, on a pool and an executor that it is given."""
+
+    def __init__(
+        self,
+        inst: Installation,
+        month: str,
+        pool: DecoderPool,
+        executor: UnitExecutor,
+        progress: Progress | None = None,
+        clock: Clock = utc_now,
+    ) -> None:
+        self._inst = inst
+        self._month = month
+        self._pool = pool
+        self._executor = executor
+        self._progress = progress or _unseen
+        self._clock = clock
+        self._stopping = threading.Event()
+        self._tally = _Tally()
+
+    def settle(self) -> MonthWork:
+        """Return when no job of the month is open, whoever did the work."""
+        began = time.monotonic()
+        try:
+            while True:
+                self._plan()
+                if self._attempt():
+                    continue
+                self._complete_left_over()
+                if not open_jobs(self._inst, self._month, "queued", "running"):
+                    return self._tally.result(began)
+                self._pause()
+        finally:
+            # A decoder that is lost from here on was ended by us, not by its document.
+            self._stopping.set()
+
+    def _plan(self) -> None:
+        queued = open_jobs(self._inst, self._month, "queued")
+        for done, planned in enumerate(self._executor.run(queued, self._plan_job), start=1):
+            self._tally.documents += planned.reason is not None
+            self._progress("inspect", done, len(queued))
+
+    def _attempt(self) -> bool:
+        """Try each unit that may be claimed now; False when there was none."""
+        with self._inst.ledger.read() as conn:
+            claimable = units.claimable(conn, self._month, self._clock())
+            total = self._tally.ended + units.busy(conn, self._month, self._clock())[0]
+        claimed = False
+        for outcome in self._executor.run(claimable, self._work):
+            self._tally.add(outcome)
+            claimed = claimed or outcome.outcome is not Outcome.NOT_CLAIMED
+            if outcome.outcome in _ENDED:
+                self._progress("extract", self._tally.ended, max(total, self._tally.ended))
+            if outcome.job_id:
+                self._complete(outcome.job_id)
+        return claimed
+
+    def _plan_job(self, job_id: str) -> Planned:
+        return plan_job(self._inst, self._pool, job_id, stopping=self._stopping, clock=self._clock)
+
+    def _work(self, unit_id: str) -> UnitOutcome:
+        return work_unit(self._inst, self._pool, unit_id, stopping=self._stopping, clock=self._clock)
+
+    def _complete_left_over(self) -> None:
+        """Complete what a worker left that ended between its last unit and the completion."""
+        for job_id in open_jobs(self._inst, self._month, "running"):
+            self._complete(job_id)
+
+    def _complete(self, job_id: str) -> None:
+        try:
+            with self._inst.ledger.begin() as tx:
+                self._tally.documents += completion.complete_job(tx, job_id, self._clock())
+        except IntegrityError as error:  # recorded, and the job is a dead letter: the others go on
+            self._tally.documents += 1
+            logger.error("job %s: %s", job_id, error.what)
+
+    def _pause(self) -> None:
+        with self._inst.ledger.read() as conn:
+            _, moment = units.busy(conn, self._month, self._clock())
+        time.sleep(pause_seconds(moment, self._clock()))
+
+
+def _unseen(_stage: str, _done: int, _total: int) -> None:
+    return None
+
+
+def pause_seconds(moment: datetime | None, now: datetime) -> float:
+    """How long to wait before the ledger is asked again, when something may become claimable at ``moment``."""
+    if moment is None:
+        return LONGEST_PAUSE_SECONDS
+    return min(max((moment - now).total_seconds(), 0.02), LONGEST_PAUSE_SECONDS)
+
+
+@dataclass(slots=True)
+class _Tally:
+    documents: int = 0
+    pages: int = 0
+    pictures: int = 0
+    bytes_written: int = 0
+    outcomes: Counter[Outcome] = field(default_factory=Counter)
+
+    @property
+    def ended(self) -> int:
+        return sum(self.outcomes[outcome] for outcome in _ENDED)
+
+    def add(self, outcome: UnitOutcome) -> None:
+        self.outcomes[outcome.outcome] += 1
+        self.pages += outcome.pages
+        self.pictures += outcome.pictures
+        self.bytes_written += outcome.bytes_written
+
+    def result(self, began: float) -> MonthWork:
+        return MonthWork(
+            units=self.outcomes[Outcome.PUBLISHED],
+            documents=self.documents,
+            pages=self.pages,
+            pictures=self.pictures,
+            bytes_written=self.bytes_written,
+            retried=self.outcomes[Outcome.RETRIED],
+            seconds=time.monotonic() - began,
+        )

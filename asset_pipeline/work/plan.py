@@ -1,0 +1,137 @@
+"""Turns each queued job of a month into units of work, or refuses it.
+
+A decoder process opens the document and counts its pages; nothing of the document is read in this
+process. A job starts and gets its units in one transaction, so that a running job without units
+cannot exist. Two workers may plan the same job: the second changes nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from itertools import count
+
+from sqlalchemy import RowMapping, select
+
+from asset_pipeline.errors import IntegrityError, StorageError
+from asset_pipeline.extraction.engine import Inspection, Request
+from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
+from asset_pipeline.installation import Installation
+from asset_pipeline.ledger import jobs, units
+from asset_pipeline.ledger.next_action import MAX_LOST_DECODERS, Action, Attempt, backoff, is_verdict, next_action
+from asset_pipeline.ledger.schema import jobs as jobs_table
+from asset_pipeline.model import Source
+from asset_pipeline.reasons import Reason
+from asset_pipeline.work.clock import Clock, utc_now
+from asset_pipeline.work.inputs import fetch_source, job_input
+from asset_pipeline.work.workplace import private_workplace
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """What planning decided about a job. ``reason`` None means that it has units now."""
+
+    job_id: str
+    reason: Reason | None
+
+
+def open_jobs(inst: Installation, month: str, *states: str) -> list[str]:
+    """Jobs of ``month`` in one of ``states``, oldest first."""
+    query = (
+        select(jobs_table.c.job_id)
+        .where(jobs_table.c.month == month, jobs_table.c.state.in_(states))
+        .order_by(jobs_table.c.queued_at, jobs_table.c.job_id)
+    )
+    with inst.ledger.read() as conn:
+        return list(conn.execute(query).scalars())
+
+
+def page_ranges(pages: int | None, per_unit: int) -> list[tuple[int, int | None]]:
+    """Page ranges of one document, in order; one open range where the pages were not counted."""
+    if pages is None or pages <= per_unit:
+        return [(1, pages)]
+    return [(first, min(first + per_unit - 1, pages)) for first in range(1, pages + 1, per_unit)]
+
+
+def plan_job(
+    inst: Installation,
+    pool: DecoderPool,
+    job_id: str,
+    *,
+    stopping: threading.Event | None = None,
+    clock: Clock = utc_now,
+) -> Planned:
+    """Inspect the job's source; start the job with its units, or refuse it with the reason.
+
+    A store that does not answer is asked again, with pauses; raises StorageError when it stays away. Nothing is
+    recorded then: the job is still queued.
+    """
+    with inst.ledger.read() as conn:
+        job = jobs.job_of(conn, job_id)
+    try:
+        inspection = _inspect_patiently(inst, pool, job, stopping or threading.Event())
+    except IntegrityError as error:
+        inspection = Inspection(_UNREAD, error.reason)
+    except DecoderLost as lost:
+        if stopping is not None and stopping.is_set():
+            return Planned(job_id, None)
+        inspection = Inspection(_UNREAD, lost.reason)
+    source, reason = inspection.source, inspection.outcome
+    with inst.ledger.begin() as tx:
+        if reason is None:
+            jobs.start_job(tx, job_id, pages=source.pages, encrypted=source.encrypted, now=clock())
+            units.plan_units(tx, job_id, page_ranges(source.pages, inst.settings.pages_per_unit))
+        elif is_verdict(reason):
+            jobs.refuse_job(tx, job_id, reason, clock(), pages=source.pages, encrypted=source.encrypted)
+        else:
+            jobs.dead_letter_job(tx, job_id, reason, clock())
+    verdict = f"refused, {reason.value}" if reason else "planned"
+    logger.info("job %s, correlation %s: %s", job_id, job["correlation_id"], verdict)
+    return Planned(job_id, reason)
+
+
+_UNREAD = Source(sha256="0" * 64, bytes=0, media_type=None, pages=None, encrypted=None)
+
+
+def _inspect_patiently(inst: Installation, pool: DecoderPool, job: RowMapping, stopping: threading.Event) -> Inspection:
+    for tries in count():
+        try:
+            return _inspect(inst, pool, job)
+        except StorageError as error:
+            attempt = Attempt(validated=False, stored=False, reason=error.reason)
+            if next_action(attempt, tries) is not Action.RETRY or stopping.wait(backoff(tries).total_seconds()):
+                raise
+    raise AssertionError("unreachable")
+
+
+def _inspect(inst: Installation, pool: DecoderPool, job: RowMapping) -> Inspection:
+    source, policy = job_input(inst, job["source_hash"], job["policy_digest"])
+
+    def inspect() -> Inspection:
+        with private_workplace(inst.settings.work_folder) as place:
+            fetch_source(inst, job["source_hash"], place)
+            request = Request(
+                document=place.document,
+                out=place.out,
+                policy=policy,
+                source_sha256=job["source_hash"],
+                source_bytes=source.bytes,
+                media_type=source.media_type,
+            )
+            return pool.inspect(job["engine"], request)
+
+    return _at_most(MAX_LOST_DECODERS, inspect)
+
+
+def _at_most(times: int, inspect: Callable[[], Inspection]) -> Inspection:
+    """``inspect``, again in a fresh process when its decoder was lost, ``times`` in all."""
+    for _ in range(times - 1):
+        try:
+            return inspect()
+        except DecoderLost:
+            continue
+    return inspect()
