@@ -1,0 +1,210 @@
+"""`status`: what the ledger says, in words: months, documents, uploads that wait or were rejected, and what to do.
+
+Looks into the inbox first, so that a file dropped a moment ago is there. Names are shown only where the
+policy shows names.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from asset_pipeline.cli import console
+from asset_pipeline.cli.console import Format, Sheet
+
+if TYPE_CHECKING:
+    from sqlalchemy import Connection
+
+    from asset_pipeline.installation import Installation
+    from asset_pipeline.ledger.reading import DocumentRow, MonthSummary
+    from asset_pipeline.ledger.uploads import Upload
+
+MONTH_COLUMNS = (
+    "month",
+    "documents",
+    "unfinished",
+    "refused",
+    "pages",
+    "pictures",
+    "collapsed",
+    "figures",
+    "quarantined",
+    "uploads_waiting",
+    "uploads_rejected",
+    "uploads_duplicate",
+)
+QUIET = ("unfinished", "decorative", "figures", "uploads_waiting", "uploads_rejected", "uploads_duplicate")
+ROW_COLUMNS = (
+    "month",
+    "what",
+    "collection",
+    "name",
+    "state",
+    "reason",
+    "meaning",
+    "remedy",
+    "pages",
+    "pictures",
+    "collapsed",
+    "quarantined",
+    "job_id",
+)
+_FINE = ("succeeded", "admitted")
+
+
+def status(
+    month: Annotated[str | None, typer.Argument(help="One month, as YYYY-MM; default all.")] = None,
+    format_: Annotated[Format, typer.Option("--format", help="How to answer.")] = Format.TABLE,
+) -> None:
+    """Show documents and uploads of one month or of all, with reasons in words."""
+    from asset_pipeline.cli.months import check_months
+    from asset_pipeline.installation import open_installation
+    from asset_pipeline.settings import load_settings
+
+    settings = load_settings()
+    if month is not None:
+        check_months(settings, [month])
+    with open_installation(settings) as inst:
+        months, rows = _read(inst, month)
+    if format_ is Format.CSV:
+        console.show_csv(Sheet("Status", ROW_COLUMNS, rows))
+        return
+    attention = list(filter(needs_attention, rows))
+    sheets = [Sheet("Months", MONTH_COLUMNS, months, QUIET), attention_sheet(attention)]
+    console.show(format_, sheets, {"months": months, "attention": attention, "rows": rows})
+    if format_ is Format.TABLE and not months and not rows:
+        console.say("There is nothing yet. Put documents into the inbox, or try `asset-pipeline demo`.")
+
+
+def needs_attention(row: Mapping[str, Any]) -> bool:
+    """Whether a person should look at this document or upload."""
+    return row["state"] not in _FINE or bool(row["quarantined"])
+
+
+def attention_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
+    """The rows that need attention, narrow enough for a terminal."""
+    shown = [
+        {
+            "month": row["month"],
+            "document": "/".join(part for part in (row["collection"], row["name"]) if part),
+            "reason": row["reason"] or row["state"],
+            "what_to_do": row["remedy"],
+        }
+        for row in rows
+    ]
+    return Sheet("To look at", ("month", "document", "reason", "what_to_do"), shown)
+
+
+def _read(inst: Installation, month: str | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    from asset_pipeline.intake.inventory import take_inventory
+    from asset_pipeline.ledger import reading
+    from asset_pipeline.ledger.uploads import UploadState, list_uploads
+
+    take_inventory(inst, datetime.now(UTC), month)
+    shown = (UploadState.WAITING, UploadState.REJECTED, UploadState.DUPLICATE)
+    names = inst.policy.show_names
+    with inst.ledger.read() as conn:
+        wanted = reading.months(conn) if month is None else [month]
+        summaries = [month_row(reading.month_summary(conn, known)) for known in wanted]
+        rows = [row for known in wanted for row in document_rows(conn, known, names)]
+        uploads = list_uploads(conn, month=month, states=shown)
+    return summaries, rows + [_upload_row(row, names) for row in uploads]
+
+
+def document_rows(conn: Connection, month: str, show_names: bool) -> list[dict[str, Any]]:
+    """The documents of ``month`` as rows of ``ROW_COLUMNS``."""
+    from asset_pipeline.ledger import reading
+
+    held = reading.quarantined_by_job(conn, month)
+    documents = reading.documents_of_month(conn, month)
+    return [_document_row(row, show_names, held.get(row.job_id, {})) for row in documents]
+
+
+def month_row(summary: MonthSummary) -> dict[str, Any]:
+    """The sums of a month as a row of ``MONTH_COLUMNS``."""
+    refused = merged(summary.refused_by_reason, summary.dead_lettered_by_reason)
+    return {
+        "month": summary.month,
+        "documents": summary.documents,
+        "unfinished": summary.unfinished,
+        "refused": sum(refused.values()),
+        "refused_for": refused,
+        "pages": summary.pages,
+        "pictures": summary.archived,
+        "collapsed": summary.collapsed,
+        "decorative": summary.decorative,
+        "figures": summary.derived,
+        "quarantined": summary.quarantined,
+        "quarantined_for": summary.quarantined_by_reason,
+        "uploads_waiting": summary.waiting_uploads,
+        "uploads_rejected": summary.rejected_uploads,
+        "uploads_duplicate": summary.duplicate_uploads,
+    }
+
+
+def counted(reasons: Mapping[str, int]) -> str:
+    """Reasons with how often each occurs: ``encrypted 2, malformed_document 1``."""
+    return ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+
+
+def merged(*parts: Mapping[str, int]) -> dict[str, int]:
+    """The sum of several counts by reason."""
+    names = sorted({name for part in parts for name in part})
+    return {name: sum(part.get(name, 0) for part in parts) for name in names}
+
+
+def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -> dict[str, Any]:
+    reasons = [row.reason] if row.reason else sorted(held)
+    return {
+        "month": row.month,
+        "what": "document",
+        "collection": row.collection,
+        "name": row.name if show_names else row.report_id,
+        "state": row.state,
+        "reason": row.reason or counted(held) or None,
+        **_in_words(reasons),
+        "pages": row.pages,
+        "pictures": row.archived,
+        "collapsed": row.collapsed,
+        "quarantined": row.quarantined + row.derived_quarantined,
+        "job_id": row.job_id,
+    }
+
+
+def _upload_row(row: Upload, show_names: bool) -> dict[str, Any]:
+    reasons = [row.reason.value] if row.reason else []
+    words = _in_words(reasons) if reasons else _UPLOADS_IN_WORDS[row.state.value]
+    return {
+        "month": row.month,
+        "what": "upload",
+        "collection": row.collection,
+        "name": (row.name or row.key) if show_names else row.upload_id,
+        "state": row.state.value,
+        "reason": row.reason.value if row.reason else None,
+        **words,
+        "pages": None,
+        "pictures": None,
+        "collapsed": None,
+        "quarantined": None,
+        "job_id": row.job_id,
+    }
+
+
+_UPLOADS_IN_WORDS = {
+    "waiting": {"meaning": "It waits to be taken in.", "remedy": "Run its month, or let the sensor do it."},
+    "duplicate": {"meaning": "Its bytes are in the ledger already.", "remedy": "Nothing: see the job it repeats."},
+    "rejected": {"meaning": "It cannot be taken in.", "remedy": ""},
+}
+
+
+def _in_words(reasons: list[str]) -> dict[str, str]:
+    from asset_pipeline.reasons import EXPLANATIONS, Reason
+
+    told = [EXPLANATIONS[Reason(reason)] for reason in reasons]
+    return {
+        "meaning": " ".join(dict.fromkeys(explanation.meaning for explanation in told)),
+        "remedy": " ".join(dict.fromkeys(explanation.remedy for explanation in told)),
+    }

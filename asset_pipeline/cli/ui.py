@@ -1,0 +1,43 @@
+"""`ui`: Dagster's own web page over this installation, with the daemon that ticks sensors and schedules.
+
+Replaces this process, so that signals reach Dagster itself. Nothing here imports it.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from typing import Annotated
+
+import typer
+
+from asset_pipeline.errors import UsageError
+
+
+def ui(
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=1, max=65535, help="Port to listen on.")] = 3000,
+) -> None:
+    """Serve the web page: months, runs, checks, sensors. It has no login, so keep it local. Ctrl-C ends it."""
+    _check_free(host, port)
+
+    from asset_pipeline.defs.instance import prepare_home
+    from asset_pipeline.settings import load_settings
+
+    os.environ["DAGSTER_HOME"] = str(prepare_home(load_settings()).absolute())
+    command = [sys.executable, "-m", "dagster", "dev", "-m", "asset_pipeline.definitions"]
+    command += ["--host", host, "--port", str(port)]
+    sys.stdout.flush()
+    os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
+
+
+def _check_free(host: str, port: int) -> None:
+    """Dagster's own message about a taken port is a traceback."""
+    try:
+        with socket.create_server((host, port)):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"Port {port} of {host} cannot be used ({error.strerror}).", "Choose another with --port or --host."
+        ) from None

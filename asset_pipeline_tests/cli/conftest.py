@@ -1,0 +1,67 @@
+"""The command line as a user starts it: a process of its own, in an empty folder."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import asset_pipeline
+
+ROOT = Path(asset_pipeline.__file__).parents[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command left: exit status and both outputs."""
+
+    status: int
+    out: str
+    err: str
+
+    def one_line_error(self) -> str:
+        """The failure as a user sees it; fails the test when it is more than one clear line."""
+        assert self.out == "", self.out
+        (line,) = self.err.splitlines()
+        assert line.startswith("Error: "), line
+        return line
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """The folder in which the command is started."""
+    (tmp_path / ".asset_pipeline" / "inbox").mkdir(parents=True)
+    return tmp_path
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command line of one folder."""
+
+    place: Path
+
+    def start(self, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
+        ours = ("ASSET_PIPELINE_", "DAGSTER")
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        return subprocess.Popen(
+            [sys.executable, "-m", "asset_pipeline.cli", *map(str, arguments)],
+            cwd=self.place,
+            env=kept | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_SETTLE_SECONDS": "0"} | variables,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str | Path, **variables: str) -> Ended:
+        with self.start(*arguments, **variables) as running:
+            out, err = running.communicate(timeout=240)
+        return Ended(running.returncode, out, err)
+
+
+@pytest.fixture
+def command(place: Path) -> Command:
+    return Command(place)

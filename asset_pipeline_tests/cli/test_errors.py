@@ -1,0 +1,100 @@
+"""What can go wrong for a user is told in one line without a traceback, and by the exit status."""
+
+from __future__ import annotations
+
+import socket
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from asset_pipeline.ledger.migrations import VERSION_TABLE
+from asset_pipeline_tests.small_documents import picture_pdf
+
+
+@pytest.mark.parametrize("month", ["2026-13", "1999-01", "2999-01", "may", "2026-05-01", "2026-5", "../.."])
+def test_a_month_that_cannot_be_is_wrong_usage(command: Callable, month: str) -> None:
+    ended = command("run", month)
+    assert ended.status == 2
+    assert "YYYY-MM" in ended.one_line_error()
+
+
+def test_a_missing_inbox_is_named(command: Callable, place: Path) -> None:
+    (place / ".asset_pipeline" / "inbox").rmdir()
+    ended = command("run", "2026-05")
+    assert ended.status == 1
+    assert "inbox" in ended.one_line_error()
+
+
+def test_an_archive_that_cannot_be_written_is_named(command: Callable, place: Path) -> None:
+    document = place / ".asset_pipeline" / "inbox" / "city" / "2026-05" / "a.pdf"
+    document.parent.mkdir(parents=True)
+    picture_pdf(document, [10])
+    (place / ".asset_pipeline" / "archive").write_text("in the way")
+    ended = command("run", "2026-05")
+    assert ended.status == 1
+    assert "archive" in ended.one_line_error()
+
+
+def test_an_unknown_engine_is_wrong_usage(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10])
+    ended = command("extract", "a.pdf", "--out", "out", "--engine", "magic")
+    assert ended.status == 2
+    assert "Choose one of" in ended.one_line_error()
+
+
+def test_a_database_that_is_behind_says_how_to_upgrade(command: Callable, place: Path) -> None:
+    assert command("ledger", "upgrade").status == 0
+    database = sqlite3.connect(place / ".asset_pipeline" / "ledger.db")
+    with database:
+        database.execute(f"UPDATE {VERSION_TABLE} SET version_num = '0000'")
+    database.close()
+    ended = command("status")
+    assert ended.status == 1
+    assert "asset-pipeline ledger upgrade" in ended.one_line_error()
+
+
+def test_an_unsound_policy_names_the_field(command: Callable, place: Path) -> None:
+    (place / ".asset_pipeline" / "policy.yaml").write_text("limits: {pages: -1}\n")
+    ended = command("status")
+    assert ended.status == 1
+    assert "limits.pages" in ended.one_line_error()
+
+
+def test_a_wrong_setting_names_its_variable(command: Callable) -> None:
+    ended = command("status", ASSET_PIPELINE_WORKERS="many")
+    assert ended.status == 1
+    assert "ASSET_PIPELINE_WORKERS" in ended.one_line_error()
+
+
+def test_no_password_is_in_the_message_about_a_database_that_is_away(command: Callable) -> None:
+    ended = command("status", ASSET_PIPELINE_LEDGER="postgresql+psycopg2://me:hunter2@127.0.0.1:1/none")
+    assert ended.status == 1
+    assert "hunter2" not in ended.one_line_error()
+
+
+def test_debug_shows_where_an_error_came_from(command: Callable) -> None:
+    ended = command("--debug", "run", "2026-13")
+    assert ended.status == 2
+    assert "Traceback" in ended.err
+
+
+def test_a_document_that_is_not_there_is_wrong_usage(command: Callable) -> None:
+    ended = command("extract", "absent.pdf", "--out", "out")
+    assert ended.status == 2
+    assert "absent.pdf" in ended.one_line_error()
+
+
+def test_a_port_that_is_taken_is_wrong_usage(command: Callable) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        ended = command("ui", "--port", str(taken.getsockname()[1]))
+    assert ended.status == 2
+    assert "--port" in ended.one_line_error()
+
+
+def test_samples_that_are_not_there_are_named(command: Callable, place: Path) -> None:
+    (place / "empty").mkdir()
+    ended = command("demo", "--fixtures", "empty")
+    assert ended.status == 1
+    assert "--fixtures" in ended.one_line_error()

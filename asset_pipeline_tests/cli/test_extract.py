@@ -1,0 +1,61 @@
+"""`extract`: pictures in a folder, a report, and an exit status that a script can use."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+from asset_pipeline_tests.small_documents import picture_pdf
+
+
+def test_pictures_and_report_are_in_the_folder(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10, 20, 10])
+    ended = command("extract", "a.pdf", "--out", "out")
+    assert ended.status == 0, ended.err
+    report = json.loads((place / "out" / "report.json").read_text())
+    assert report["outcome"] == "ok"
+    assert [(page["archived"], page["collapsed"]) for page in report["pages"]] == [(1, 0), (1, 0), (0, 1)]
+    for picture in report["pictures"]:
+        assert hashlib.sha256((place / "out" / picture["file"]).read_bytes()).hexdigest() == picture["sha256"]
+
+
+def test_json_on_standard_output_is_the_report(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10])
+    ended = command("extract", "a.pdf", "--out", "out", "--json")
+    assert json.loads(ended.out) == json.loads((place / "out" / "report.json").read_text())
+
+
+def test_csv_has_a_row_for_each_placement(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10, 20])
+    ended = command("extract", "a.pdf", "--out", "out", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(ended.out)))
+    assert [(row["name"], row["page"], row["status"]) for row in rows] == [
+        ("page-001-image-001", "1", "archived"),
+        ("page-002-image-001", "2", "archived"),
+    ]
+
+
+def test_a_refused_document_has_exit_status_3_and_a_report(command: Callable, place: Path) -> None:
+    picture_pdf(place / "locked.pdf", [10], encrypted=True)
+    ended = command("extract", "locked.pdf", "--out", "out")
+    assert ended.status == 3
+    assert "encrypted" in ended.err
+    assert json.loads((place / "out" / "report.json").read_text())["outcome"] == "encrypted"
+
+
+def test_a_password_from_a_file_opens_a_document(command: Callable, place: Path) -> None:
+    picture_pdf(place / "locked.pdf", [10], encrypted=True)
+    (place / "password").write_text("secret\n")
+    ended = command("extract", "locked.pdf", "--out", "out", "--password-file", "password")
+    assert ended.status == 0, ended.err
+
+
+def test_a_quarantined_picture_is_not_a_failure(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10], broken_picture=True)
+    ended = command("extract", "a.pdf", "--out", "out")
+    assert ended.status == 0, ended.err
+    assert "1 quarantined" in ended.err
