@@ -36,7 +36,10 @@ class Draw:
     page /Rotate included) and ``mirrored`` whether the picture is flipped left-right *before* turning;
     both are 0/False for other angles. ``crop`` is the visible bounding box in the picture's own unit
     square, (left, top, right, bottom) with the origin at the top left, before turning. ``mcid`` counts
-    within the page's content, or within the form with object number ``mcid_form``.
+    within the page's content, or within the form with object number ``mcid_form``. ``opaque`` is False where
+    the graphics state lets something through; a picture's own masks are not asked. ``structure`` is the key,
+    in the document's parent tree, of the form or annotation around it, ``said`` the text that marked
+    content gives for it.
     """
 
     kind: Kind
@@ -56,13 +59,27 @@ class Draw:
     mcid: int | None = None
     mcid_form: int | None = None
     refused: Reason | None = None
+    opaque: bool = True
+    structure: int | None = None
+    said: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """A path filled with an opaque colour after ``order`` pictures were drawn, in page space."""
+
+    order: int
+    box: Four
+    outlines: tuple[tuple[tuple[float, float], ...], ...]
+    even_odd: bool
 
 
 @dataclass(slots=True)
 class PageDraws:
     """All a page draws. ``reason`` is set when the page could not be walked to its end; ``draws`` then
     holds what was found, or ``counted`` is False when drawing exceeded the budget. ``notes`` are faults
-    that viewers pass over in silence as well, such as a form that draws itself."""
+    that viewers pass over in silence as well, such as a form that draws itself. ``fills`` are those over
+    pictures, of very many the first."""
 
     page: int
     label: str | None
@@ -70,6 +87,7 @@ class PageDraws:
     reason: Reason | None = None
     counted: bool = True
     notes: set[Reason] = field(default_factory=set)
+    fills: list[Fill] = field(default_factory=list)
     rotate: int = 0
     crop_box: Four = (0.0, 0.0, 612.0, 792.0)
 

@@ -41,7 +41,9 @@ def _gone(pid: int) -> bool:
 
 def _zygotes() -> list[int]:
     """Zygotes that this test process started."""
-    listing = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True)
+    listing = subprocess.run(
+        ["ps", "-ww", "-o", "pid=,args=", "--ppid", str(os.getpid())], capture_output=True, text=True
+    )
     return [int(line.split()[0]) for line in listing.stdout.splitlines() if "sandbox.zygote" in line]
 
 
@@ -181,7 +183,7 @@ def test_a_pool_whose_owner_is_killed_leaves_no_process(tmp_path: Path) -> None:
         "from asset_pipeline.policy import Policy\n"
         "pool = DecoderPool(1, Policy(), warm=()).__enter__()\n"
         "while not pool._line.greeted: time.sleep(0.01)\n"
-        "children = os.popen(f'ps -o pid=,args= --ppid {os.getpid()}').read().splitlines()\n"
+        "children = os.popen(f'ps -ww -o pid=,args= --ppid {os.getpid()}').read().splitlines()\n"
         "print(next(c.split()[0] for c in children if 'zygote' in c), flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )

@@ -1,0 +1,106 @@
+"""Named resources in nested scopes, and careful access to objects of a document that may be wrong.
+
+A scope is what names mean inside one content stream: its own resources first, then those of the page,
+as PDFium looks them up. The same name in two scopes is two things; identity is the object, never the
+name. Every read of an untrusted entry in the walker goes through ``entry``, ``number`` or ``numbers``.
+"""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from typing import Any
+
+import pikepdf
+
+from asset_pipeline.extraction.pdf.content import parse_object
+from asset_pipeline.model import Four, Six
+
+Key = tuple[int, int]
+
+_MOST = 1e12
+_MISSING = object()
+
+
+class Scope:
+    """What names mean inside one content stream. ``page`` is the page's own scope, asked last."""
+
+    def __init__(self, resources: Any, page: Scope | None = None) -> None:
+        self._resources = resources
+        self._page = page
+        self._found: dict[tuple[str, bytes], Any] = {}
+
+    def find(self, category: str, written: bytes) -> Any:
+        """The resource called ``written`` (a name as in the content stream), or None."""
+        found = self._found.get((category, written), _MISSING)
+        if found is _MISSING:
+            found = entry(entry(self._resources, category), written)
+            if found is None and self._page is not None:
+                found = self._page.find(category, written)
+            self._found[category, written] = found
+        return found
+
+    def inside(self, stream: Any) -> Scope:
+        """Scope of a form or pattern used here: its own resources, or this one where it has none."""
+        own = entry(stream, "/Resources")
+        return Scope(own, self._page or self) if isinstance(own, pikepdf.Dictionary) else self
+
+
+def entry(container: Any, key: str | bytes) -> Any:
+    """``container[key]``; None when absent, null, or when ``container`` holds no entries."""
+    if not isinstance(container, (pikepdf.Dictionary, pikepdf.Stream)):
+        return None
+    if isinstance(key, bytes):
+        name = written_name(key)
+        return None if name is None else container.get(name)
+    return container.get(key)
+
+
+def written_name(written: bytes) -> Any:
+    """A name as written to what pikepdf looks up by; only plain ASCII goes as text, since names are bytes."""
+    if written.isascii() and b"#" not in written:
+        return written.decode("ascii") if len(written) > 1 else None
+    return parse_object(written)
+
+
+def key_of(thing: Any) -> Key | None:
+    """Identity of an indirect object; None for a direct one."""
+    key: Key = thing.objgen
+    return key if key[0] else None
+
+
+def number(value: Any, default: float = 0.0) -> float:
+    """A number within reason; ``default`` for everything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float, Decimal)):
+        return default
+    return min(max(float(value), -_MOST), _MOST)
+
+
+def numbers(value: Any, count: int) -> tuple[float, ...] | None:
+    """The first ``count`` entries of an array of numbers; None when it is not one."""
+    if not isinstance(value, pikepdf.Array) or len(value) < count:
+        return None
+    return tuple(number(value[index]) for index in range(count))
+
+
+def matrix_of(stream: Any) -> Six:
+    """/Matrix of a form or pattern; the identity when absent or unsound."""
+    six = numbers(entry(stream, "/Matrix"), 6)
+    return (1.0, 0.0, 0.0, 1.0, 0.0, 0.0) if six is None else (six[0], six[1], six[2], six[3], six[4], six[5])
+
+
+def box_of(holder: Any, key: str) -> Four | None:
+    """A rectangle with its corners in order, however they were given; None when absent or unsound."""
+    four = numbers(entry(holder, key), 4)
+    if four is None:
+        return None
+    return min(four[0], four[2]), min(four[1], four[3]), max(four[0], four[2]), max(four[1], four[3])
+
+
+def is_stencil(image: Any) -> bool:
+    """Whether a picture is a stencil mask, which has no colours of its own."""
+    return entry(image, "/ImageMask") is True
+
+
+def is_name(value: Any, *names: str) -> bool:
+    """Whether ``value`` is one of the names."""
+    return isinstance(value, pikepdf.Name) and any(value == name for name in names)
