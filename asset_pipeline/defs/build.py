@@ -1,0 +1,40 @@
+"""Puts the definitions together: a fresh graph for whoever asks (the web page, the command line, a test).
+
+Nothing is contacted; of the settings only the first month and the time zone are looked at here.
+"""
+
+from __future__ import annotations
+
+import dagster as dg
+
+from asset_pipeline.defs.assets.extraction_policy import build_extraction_policy
+from asset_pipeline.defs.assets.manifests import build_manifests
+from asset_pipeline.defs.assets.source_documents import build_source_documents
+from asset_pipeline.defs.assets.validated_images import build_validated_images
+from asset_pipeline.defs.jobs import build_monthly_archive
+from asset_pipeline.defs.partitions import monthly_partitions
+from asset_pipeline.defs.resources import LedgerFrames, Pipeline
+from asset_pipeline.defs.schedules import build_close_of_month, build_nightly_catch_up
+from asset_pipeline.defs.sensors import build_new_uploads
+from asset_pipeline.settings import load_settings
+
+
+def build_defs(*, pipeline: Pipeline | None = None, **resource_overrides: object) -> dg.Definitions:
+    """All definitions, working in ``pipeline`` (default: what the environment says)."""
+    pipeline = pipeline or Pipeline()
+    months = monthly_partitions(pipeline.settings or load_settings())
+    job = build_monthly_archive()
+    return dg.Definitions(
+        assets=[
+            build_extraction_policy(),
+            build_source_documents(months),
+            build_validated_images(months),
+            build_manifests(months),
+        ],
+        jobs=[job],
+        sensors=[build_new_uploads(months, job)],
+        schedules=[build_close_of_month(months, job), build_nightly_catch_up(months, job)],
+        resources={"pipeline": pipeline, "io_manager": LedgerFrames(pipeline), **resource_overrides},
+        # The heavy work has processes of its own; a process for each step would cost seconds a month.
+        executor=dg.in_process_executor,
+    )

@@ -1,0 +1,233 @@
+"""Whole months through Dagster: what is recorded, what a second run changes, how failures are told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import dagster as dg
+import pytest
+
+from asset_pipeline.defs.build import build_defs
+from asset_pipeline.defs.instance import materialize_months, open_instance
+from asset_pipeline.defs.resources import Pipeline
+from asset_pipeline.errors import IntegrityError, LedgerBehindError, StorageError, UsageError
+from asset_pipeline.settings import Settings
+from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings
+
+ASSETS = ("source_documents", "validated_images", "manifests")
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Settings, dg.DagsterInstance]]:
+    """Settings and Dagster's records, both on one kind of database."""
+    if request.param == "postgres":
+        request.getfixturevalue("dagster_database")
+        settings = fresh_settings(tmp_path, ledger=request.getfixturevalue("postgres_url"))
+    else:
+        settings = fresh_settings(tmp_path)
+    with open_instance(settings) as instance:
+        yield settings, instance
+
+
+def _latest(instance: dg.DagsterInstance, asset: str) -> dg.AssetMaterialization:
+    records = instance.fetch_materializations(
+        dg.AssetRecordsFilter(dg.AssetKey(asset), asset_partitions=[MONTH]), limit=1
+    )
+    materialization = records.records[0].asset_materialization
+    assert materialization
+    return materialization
+
+
+def _figures(instance: dg.DagsterInstance, asset: str) -> dict[str, object]:
+    return {name: value.value for name, value in _latest(instance, asset).metadata.items()}
+
+
+def _versions(instance: dg.DagsterInstance) -> dict[str, str]:
+    return {asset: _latest(instance, asset).tags["dagster/data_version"] for asset in ASSETS}
+
+
+def _checks(instance: dg.DagsterInstance, run_id: str) -> dict[str, tuple[bool, str]]:
+    records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+    found = [record.event_log_entry.asset_check_evaluation for record in records]
+    return {check.check_name: (check.passed, check.severity.value) for check in found}
+
+
+def _drop_mixed_month(settings: Settings) -> None:
+    drop_document(settings, "plain.pdf", [10, 20, 10])
+    drop_document(settings, "broken.pdf", [30], broken_picture=True)
+    drop_document(settings, "locked.pdf", [40], encrypted=True)
+
+
+def test_a_month_is_materialized_with_figures_tables_and_checks(place: tuple[Settings, dg.DagsterInstance]) -> None:
+    settings, instance = place
+    _drop_mixed_month(settings)
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    assert (result.month, result.success) == (MONTH, True)
+    assert result.seconds > 0
+
+    for asset in ASSETS:
+        assert instance.get_materialized_partitions(dg.AssetKey(asset)) == {MONTH}
+        figures = _figures(instance, asset)
+        assert len(figures["policy_sha256"]) == 64
+        assert "+policy-" in figures["extractor_version"]
+        assert figures["documents_of_another_extractor"] == 0
+        assert isinstance(_latest(instance, asset).metadata["archived_until"], dg.TimestampMetadataValue)
+    came_in, found = _figures(instance, "source_documents"), _figures(instance, "validated_images")
+    written = _figures(instance, "manifests")
+    assert (came_in["documents"], came_in["documents_new"]) == (3, 3)
+    assert (found["documents_read"], found["documents_refused"]) == (2, 1)
+    assert (found["pages"], found["pictures_drawn"]) == (5, 5)
+    assert (found["pictures_archived"], found["pictures_collapsed"], found["pictures_quarantined"]) == (3, 1, 1)
+    assert found["decode_p50_ms"] <= found["decode_p95_ms"]
+    assert (written["manifests"], written["manifests_written"]) == (3, 3)
+    assert _checks(instance, result.run_id) == {
+        "every_page_accounted": (True, "ERROR"),
+        "every_document_read": (False, "WARN"),
+        "nothing_quarantined": (False, "WARN"),
+        "manifest_matches_archive": (True, "ERROR"),
+    }
+    (held,) = _latest(instance, "validated_images").metadata["quarantined_pictures"].records
+    assert held.data["document"] == "city/broken.pdf"
+    assert (held.data["page"], held.data["picture"]) == (2, "page-002-image-001")
+    assert held.data["what_happened"].endswith(".")
+
+
+def test_a_second_run_without_news_leaves_every_data_version_as_it_is(
+    place: tuple[Settings, dg.DagsterInstance],
+) -> None:
+    settings, instance = place
+    _drop_mixed_month(settings)
+    materialize_months(settings, [MONTH], instance=instance)
+    before = _versions(instance)
+    materialize_months(settings, [MONTH], instance=instance)
+    assert _versions(instance) == before
+    assert _figures(instance, "source_documents")["documents_new"] == 0
+    assert _figures(instance, "manifests")["manifests_written"] == 0
+
+
+def test_a_new_document_changes_every_data_version(settings: Settings, instance: dg.DagsterInstance) -> None:
+    drop_document(settings, "a.pdf", [1])
+    materialize_months(settings, [MONTH], instance=instance)
+    before = _versions(instance)
+    drop_document(settings, "b.pdf", [2])
+    materialize_months(settings, [MONTH], instance=instance)
+    after = _versions(instance)
+    assert [asset for asset in ASSETS if before[asset] == after[asset]] == []
+
+
+def test_results_have_the_same_data_version_in_another_installation(tmp_path: Path) -> None:
+    versions = []
+    for number in (1, 2):
+        settings = fresh_settings(tmp_path / str(number), install_key="5a" * 32)
+        _ = [drop_document(settings, name, [1, 2]) for name in ("a.pdf", "b.pdf")]
+        with open_instance(settings) as instance:
+            materialize_months(settings, [MONTH], instance=instance)
+            versions.append(_versions(instance))
+    assert versions[0] == versions[1]
+
+
+def test_a_month_without_documents_is_materialized_empty(settings: Settings, instance: dg.DagsterInstance) -> None:
+    (result,) = materialize_months(settings, ["2026-04"], instance=instance)
+    assert all(passed for passed, _ in _checks(instance, result.run_id).values())
+
+
+def test_tables_name_no_document_where_the_policy_hides_names(settings: Settings, instance: dg.DagsterInstance) -> None:
+    settings.policy_file.write_text("show_names: false\n")
+    _drop_mixed_month(settings)
+    drop_document(settings, "stray.pdf", [1], month="2026-13")
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    said = "".join(map(str, instance.all_logs(result.run_id)))
+    assert not [word for word in ("plain.pdf", "broken.pdf", "locked.pdf", "stray.pdf", "city/") if word in said]
+
+
+def test_uploads_in_a_wrong_place_are_listed_with_what_to_rename(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    from datetime import UTC, datetime
+
+    from asset_pipeline.installation import open_installation
+    from asset_pipeline.intake.inventory import take_inventory
+
+    drop_document(settings, "stray.pdf", [1], month="2026-13")
+    with open_installation(settings) as inst:
+        take_inventory(inst, datetime.now(UTC))
+    materialize_months(settings, [MONTH], instance=instance)
+    (row,) = _latest(instance, "source_documents").metadata["not_taken"].records
+    assert row.data["upload"] == "city/2026-13/stray.pdf"
+    assert row.data["what_to_do"] == "Move it to the right month."
+
+
+def test_a_lost_file_of_the_archive_fails_the_check_and_not_the_run(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    drop_document(settings, "a.pdf", [1])
+    materialize_months(settings, [MONTH], instance=instance)
+    lost = next(path for path in Path(settings.store_address("archive"), "objects").rglob("*") if path.is_file())
+    lost.unlink()
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    assert _checks(instance, result.run_id)["manifest_matches_archive"] == (False, "ERROR")
+
+
+def test_a_page_that_does_not_add_up_keeps_the_month_from_being_materialized(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    from sqlalchemy import update
+
+    from asset_pipeline.installation import open_installation
+    from asset_pipeline.ledger.schema import pages
+
+    drop_document(settings, "a.pdf", [1])
+    materialize_months(settings, [MONTH], instance=instance)
+    before = _latest(instance, "validated_images")
+    with open_installation(settings) as inst, inst.ledger.begin() as tx:
+        tx.execute(update(pages).values(archived=7))
+    with pytest.raises(IntegrityError, match="0 of 1 pages add up"):
+        materialize_months(settings, [MONTH], instance=instance)
+    assert _latest(instance, "validated_images") == before
+    run = instance.get_runs(limit=1)[0]
+    assert _checks(instance, run.run_id)["every_page_accounted"] == (False, "ERROR")
+
+
+def test_the_failure_of_a_run_is_the_error_that_a_person_can_act_on(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    Path(settings.store_address("inbox")).rmdir()
+    with pytest.raises(StorageError, match="inbox"):
+        materialize_months(settings, [MONTH], instance=instance)
+    with pytest.raises(UsageError, match="engine"):
+        _ = drop_document(settings, "a.pdf", [1])
+        materialize_months(settings.model_copy(update={"engine": "magic"}), [MONTH], instance=instance)
+    assert {run.status for run in instance.get_runs()} == {dg.DagsterRunStatus.FAILURE}
+
+
+def test_the_daemon_tries_a_store_that_is_away_again_and_nothing_else(settings: Settings, tmp_path: Path) -> None:
+    from asset_pipeline.defs.border import told_to_dagster
+    from asset_pipeline.errors import ConfigurationError
+
+    with pytest.raises(StorageError), told_to_dagster(Pipeline(settings)):
+        raise StorageError("The archive is away.")
+    for error in (ConfigurationError("Wrong."), LedgerBehindError("Behind."), KeyError("/secret/path")):
+        with pytest.raises(dg.Failure) as caught, told_to_dagster(Pipeline(settings)):
+            raise error
+        assert not caught.value.allow_retries
+        assert "secret" not in str(caught.value.description)
+        assert caught.value.__suppress_context__
+
+
+def test_frames_of_a_month_can_be_loaded_without_running_anything(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    _drop_mixed_month(settings)
+    materialize_months(settings, [MONTH], instance=instance)
+    defs = build_defs(pipeline=Pipeline(settings))
+    frames = {asset: defs.load_asset_value(asset, instance=instance, partition_key=MONTH) for asset in ASSETS}
+    assert sorted(frames["source_documents"]["name"]) == ["broken.pdf", "locked.pdf", "plain.pdf"]
+    assert frames["validated_images"]["status"].value_counts().to_dict() == {
+        "archived": 3,
+        "collapsed": 1,
+        "quarantined": 1,
+    }
+    assert sorted(frames["manifests"]["state"]) == ["failed_permanently", "succeeded", "succeeded"]
+    for key in frames["manifests"]["key"]:
+        assert Path(settings.store_address("archive"), key).is_file()
