@@ -56,6 +56,15 @@ class Figures(_Part):
     enabled: bool = True
     dpi: int = Field(200, gt=0, le=600)
     margin_points: float = Field(4.0, ge=0)
+    shortest_side_points: float = Field(
+        40.0, ge=0, description="a drawing with a shorter side is decoration (a row of boxes or bars: 0.6 of it)"
+    )
+    gap_points: float = Field(10.0, ge=0, description="marks closer than this belong together")
+    label_points: float = Field(20.0, ge=0, description="short texts closer than this are labels of the figure")
+    picture_share: float = Field(0.5, ge=0, le=1, description="a drawing covered more than this by pictures is theirs")
+    fewest_paths: int = Field(6, gt=0, description="a page with fewer paths has no figure")
+    marks: int = Field(50_000, gt=0, description="marks of one page that are looked at")
+    seconds: float = Field(20.0, gt=0, description="deadline for rendering one figure")
 
 
 class MediaTypes(_Part):

@@ -1,0 +1,145 @@
+"""Opens a PDF: limits of qpdf, encryption, recovery, and the bounds on pages and objects.
+
+Says either that the document opens, with its page count, or why it does not: a ``Refusal`` with a
+document-level reason. Recovery is qpdf's own; a document that it can only recover in part because its
+end is missing is refused, since pages would be missing without a word.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import pikepdf
+from pikepdf.settings import set_qpdf_limits
+
+from asset_pipeline.errors import Refusal
+from asset_pipeline.extraction.engine import Request
+from asset_pipeline.policy import Limits
+from asset_pipeline.reasons import Reason
+from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
+
+Encrypted = Literal["none", "owner_only", "user"]
+
+_TAIL_BYTES = 1024
+_LINEAR_LENGTH = re.compile(rb"/Linearized.{0,200}?/L\s+(\d{1,18})", re.DOTALL)
+# One damaged object should not end a content stream that viewers go on reading (qpdf's default is 15).
+_PARSER_ERRORS = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class OpenDocument:
+    """An open PDF. Valid inside the ``with`` block of ``open_document`` only."""
+
+    pdf: pikepdf.Pdf
+    pages: int
+    encrypted: Encrypted
+
+
+class NeedsPassword(Refusal):
+    """Without the user's password nothing of the document can be read."""
+
+    def __init__(self) -> None:
+        super().__init__(Reason.ENCRYPTED)
+
+
+@contextmanager
+def open_document(request: Request) -> Iterator[OpenDocument]:
+    """Open ``request.document``, closed on every way out. Raises Refusal with the reason for the document."""
+    limit_qpdf(request.policy.limits)
+    _check_signature(request)
+    try:
+        pdf, encrypted = _open(request)
+    except pikepdf.PdfError:
+        raise Refusal(_unreadable(request.document)) from None
+    with pdf:
+        yield OpenDocument(pdf=pdf, pages=_count_pages(pdf, request), encrypted=encrypted)
+
+
+def limit_qpdf(limits: Limits) -> None:
+    """Set qpdf's limits, which hold for the whole process; they are unlimited by default."""
+    set_qpdf_limits(
+        parser_max_errors=_PARSER_ERRORS,
+        parser_max_container_size=limits.objects,
+        max_stream_filters=limits.filters,
+        dct_max_memory=limits.expanded_bytes,
+        dct_max_progressive_scans=limits.jpeg_scans,
+        flate_max_memory=limits.expanded_bytes,
+        png_max_memory=limits.expanded_bytes,
+        run_length_max_memory=limits.expanded_bytes,
+        tiff_max_memory=limits.expanded_bytes,
+    )
+
+
+def _check_signature(request: Request) -> None:
+    with request.document.open("rb") as file:
+        signature = read_signature(file.read(HEAD), request.media_type)
+    reason = judge(request.source_bytes, signature, request.media_type, {PDF})
+    if reason is not None:
+        raise Refusal(reason)
+
+
+def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
+    """The empty password first: with it, anybody may read, whatever an owner password forbids to change."""
+    try:
+        pdf = pikepdf.open(request.document)
+    except pikepdf.PasswordError:
+        if request.password is None:
+            raise NeedsPassword from None
+    else:
+        return pdf, "owner_only" if pdf.is_encrypted else "none"
+    try:
+        return pikepdf.open(request.document, password=request.password), "user"
+    except pikepdf.PasswordError:
+        raise NeedsPassword from None
+
+
+def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
+    limits = request.policy.limits
+    if len(pdf.objects) > limits.objects:
+        raise Refusal(Reason.OBJECT_BUDGET_EXCEEDED)
+    try:
+        pages = len(pdf.pages)
+    except pikepdf.PdfError:  # a page tree that loops or is nested too deeply
+        raise Refusal(_unreadable(request.document)) from None
+    if pages == 0:
+        raise Refusal(_unreadable(request.document))
+    if pages > limits.pages:
+        raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
+    if _is_cut_off(pdf, request.document):
+        raise Refusal(Reason.TRUNCATED_DOCUMENT)
+    return pages
+
+
+def _is_cut_off(pdf: pikepdf.Pdf, document: Path) -> bool:
+    """Whether qpdf had to guess the index of a file whose end is missing.
+
+    What it then finds is a part: later pages and their pictures would be missing without a word. A file
+    whose index alone is damaged still has its end, and is read.
+    """
+    warnings = [str(warning) for warning in pdf.get_warnings()]
+    if not any("reconstruct" in warning for warning in warnings) or not _end_is_missing(document):
+        return False
+    if any("Pages tree includes non-dictionary" in warning for warning in warnings):
+        return True
+    with document.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        # A linearized file has an end marker near its start too, and says how long the whole is.
+        linear = _LINEAR_LENGTH.search(content[:_TAIL_BYTES])
+        return content.find(b"%%EOF") < 0 or (linear is not None and int(linear[1]) > len(content))
+
+
+def _unreadable(document: Path) -> Reason:
+    return Reason.TRUNCATED_DOCUMENT if _end_is_missing(document) else Reason.MALFORMED_DOCUMENT
+
+
+def _end_is_missing(document: Path) -> bool:
+    with document.open("rb") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(max(0, size - _TAIL_BYTES))
+        return b"%%EOF" not in file.read()

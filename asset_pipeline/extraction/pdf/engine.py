@@ -1,0 +1,269 @@
+"""The default engine: our own walk over each page, pictures with the document's true bytes.
+
+Joins the walker (where is it, can it be seen) and ``pictures`` (what are its bytes) into rows and page
+accounts. Faults are caught here, per picture and per page, never around the loop: one bad picture
+loses no other, one bad page loses no document (REQUIREMENTS R5.4).
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+import time
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import Any
+
+import pikepdf
+from pypdfium2 import PDFIUM_INFO
+
+from asset_pipeline import account
+from asset_pipeline.errors import Refusal
+from asset_pipeline.extraction.engine import Inspection, Request, extractor_version
+from asset_pipeline.extraction.pdf.alt_texts import AltTexts
+from asset_pipeline.extraction.pdf.composite_rows import join_composites
+from asset_pipeline.extraction.pdf.described import describe
+from asset_pipeline.extraction.pdf.document import NeedsPassword, OpenDocument, open_document
+from asset_pipeline.extraction.pdf.draws import Draw, PageDraws
+from asset_pipeline.extraction.pdf.figure_rows import Sheet, figure_rows
+from asset_pipeline.extraction.pdf.occlusion import flag_occluded
+from asset_pipeline.extraction.pdf.page_frame import PageFrame
+from asset_pipeline.extraction.pdf.pdfium_pages import PdfiumPages
+from asset_pipeline.extraction.pdf.pictures import PictureCache, Rendered, render_picture
+from asset_pipeline.extraction.pdf.walker import walk_page
+from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
+from asset_pipeline.model import Extraction, Page, Placement, Source, Timings
+from asset_pipeline.reasons import Reason
+
+_LOG = logging.getLogger(__name__)
+
+REVISION = 1
+"""Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
+
+
+class PdfEngine:
+    """Reads PDF documents with qpdf, PDFium, Pillow and libjpeg-turbo."""
+
+    name = "pdf"
+
+    def version(self) -> str:
+        """Revision of this engine and the versions of every library that can change a byte."""
+        libraries = {
+            "qpdf": pikepdf.__libqpdf_version__,
+            "pdfium": PDFIUM_INFO.build,
+            "pillow": version("pillow"),
+            "pikepdf": version("pikepdf"),
+            "simplejpeg": version("simplejpeg"),
+        }
+        return "+".join([f"{self.name}/{REVISION}", *(f"{name}-{number}" for name, number in libraries.items())])
+
+    def inspect(self, request: Request) -> Inspection:
+        """Open the document and count its pages."""
+        try:
+            with open_document(request) as document:
+                return Inspection(source=_source(request, document), outcome=None)
+        except Refusal as refusal:
+            return Inspection(source=_source(request, refusal=refusal), outcome=refusal.reason)
+
+    def extract(self, request: Request) -> Extraction:
+        """Read the requested pages, one after the other: memory does not grow with their number."""
+        began = time.monotonic()
+        made_by = extractor_version(self, request.policy)
+        try:
+            with open_document(request) as document:
+                gallery = Gallery()
+                pages = list(_read_pages(document, request, gallery))
+                return Extraction(
+                    source=_source(request, document),
+                    outcome="ok",
+                    extractor_version=made_by,
+                    pages=pages,
+                    pictures=list(gallery.pictures.values()),
+                    timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
+                )
+        except Refusal as refusal:
+            source = _source(request, refusal=refusal)
+            return Extraction(source=source, outcome=refusal.reason, extractor_version=made_by)
+
+
+def _source(request: Request, document: OpenDocument | None = None, refusal: Refusal | None = None) -> Source:
+    encrypted: Any = document.encrypted if document else "user" if isinstance(refusal, NeedsPassword) else None
+    return Source(
+        sha256=request.source_sha256,
+        bytes=request.source_bytes,
+        media_type=request.media_type,
+        pages=document.pages if document else None,
+        encrypted=encrypted,
+    )
+
+
+@dataclass(slots=True)
+class _Reading:
+    """What the pages of one document share."""
+
+    document: OpenDocument
+    request: Request
+    gallery: Gallery
+    cache: PictureCache
+    alt_texts: AltTexts
+    pdfium: PdfiumPages
+
+
+def _read_pages(document: OpenDocument, request: Request, gallery: Gallery) -> list[Page]:
+    pdfium = PdfiumPages(request.document, request.password, document.pages)
+    reading = _Reading(document, request, gallery, PictureCache(), AltTexts(document.pdf), pdfium)
+    last = min(request.last or document.pages, document.pages)
+    try:
+        return [_read_page(reading, number) for number in range(request.first, last + 1)]
+    finally:
+        pdfium.close()
+
+
+def _read_page(reading: _Reading, number: int) -> Page:
+    document, request = reading.document, reading.request
+    walked = _walk(document.pdf, number, request)
+    unit = _user_unit(document.pdf, number)
+    rows: list[Placement] = []
+    for order, draw in enumerate(walked.draws, start=1):
+        rendered = _render(document.pdf, draw, request, reading.cache)
+        rows.append(
+            placement_row(
+                _found(draw, order, rendered),
+                reading.gallery,
+                page=number,
+                pages=document.pages,
+                user_unit=unit,
+                policy=request.policy,
+            )
+        )
+    rows = _read_together(reading, walked, rows, unit)
+    walked.release_inline()
+    page = Page(
+        page=number,
+        label=plain_text(walked.label),
+        drawn=0 if walked.counted else None,
+        reason=_page_reason(walked),
+        placements=rows,
+    )
+    return account.count(page)
+
+
+def _read_together(reading: _Reading, walked: PageDraws, rows: list[Placement], unit: float) -> list[Placement]:
+    """``rows`` after what only shows when the pictures of a page are seen together: joined, covered, described."""
+    document, request, number = reading.document, reading.request, walked.page
+    pictures = reading.gallery.pictures
+    try:
+        rows = join_composites(
+            rows,
+            walked.draws,
+            reading.gallery,
+            request.out,
+            request.policy,
+            page=number,
+            pages=document.pages,
+            user_unit=unit,
+        )
+        rows = flag_occluded(rows, walked, pictures)
+        rows = [*rows, *_figures(reading, walked, rows, unit)]
+        rows = describe(rows, walked, reading.alt_texts, reading.pdfium)
+    except Exception as error:  # noqa: BLE001 - additions to a page's rows: the account must not suffer from them
+        _LOG.error("unexpected %s", type(error).__name__)
+    return rows
+
+
+def _figures(reading: _Reading, walked: PageDraws, rows: list[Placement], unit: float) -> list[Placement]:
+    """Rows of the page's vector figures; none where they are not asked for or the page was not walked."""
+    request = reading.request
+    if not (request.figures and request.policy.figures.enabled and walked.counted):
+        return []
+    frame = PageFrame(crop=walked.crop_box, rotate=walked.rotate, resources=None)
+    sheet = Sheet(number=walked.page, of=reading.document.pages, frame=frame, user_unit=unit)
+    with reading.pdfium.page(walked.page) as page:
+        return [] if page is None else figure_rows(page, sheet, rows, reading.gallery, request.out, request.policy)
+
+
+def _page_reason(walked: PageDraws) -> Reason | None:
+    """What stopped the walk, else what it noted on its way: a counted page may have a reason as well."""
+    if walked.reason is None and not walked.counted:
+        return Reason.CONTENT_BUDGET_EXCEEDED
+    return walked.reason or min(walked.notes, default=None)
+
+
+def _walk(pdf: pikepdf.Pdf, number: int, request: Request) -> PageDraws:
+    try:
+        return walk_page(pdf, number, request.policy.limits)
+    except Exception as error:  # noqa: BLE001 - the border of a page: no other page may suffer from it
+        return PageDraws(page=number, label=None, reason=_reason(error), counted=False)
+
+
+def _render(pdf: pikepdf.Pdf, draw: Draw, request: Request, cache: PictureCache) -> Rendered:
+    try:
+        return render_picture(pdf, draw, request.out, request.policy, pixels=request.pixels, cache=cache)
+    except Exception as error:  # noqa: BLE001 - the border of a picture: no other picture may suffer from it
+        return Rendered(
+            width=_declared(draw, "/Width"),
+            height=_declared(draw, "/Height"),
+            filter=[],
+            colour_space=None,
+            bits=None,
+            original=None,
+            display=None,
+            flags=frozenset(),
+            reason=_reason(error),
+        )
+
+
+def _reason(error: Exception) -> Reason:
+    """The reason for an exception that should have been a ``Refusal`` or a result."""
+    if isinstance(error, Refusal):
+        return error.reason
+    for kind, reason in _REASONS:
+        if isinstance(error, kind):
+            return reason
+    _LOG.error("unexpected %s", type(error).__name__)
+    return Reason.INTERNAL_ERROR
+
+
+_REASONS: tuple[tuple[type[Exception], Reason], ...] = (
+    (MemoryError, Reason.MEMORY_EXCEEDED),
+    (RecursionError, Reason.STRUCTURE_TOO_DEEP),
+    (pikepdf.PdfError, Reason.MALFORMED_STREAM),
+)
+
+
+def _found(draw: Draw, order: int, rendered: Rendered) -> Found:
+    return Found(
+        kind=draw.kind,
+        order=order,
+        object_id=draw.object_id,
+        width=rendered.width,
+        height=rendered.height,
+        filter=rendered.filter,
+        colour_space=rendered.colour_space,
+        bits=rendered.bits,
+        matrix=draw.matrix,
+        bbox=draw.bbox,
+        display_bbox=draw.display_bbox,
+        visible=draw.visible,
+        shown=draw.shown,
+        flags=draw.flags | rendered.flags,
+        original=rendered.original,
+        display=rendered.display,
+        reason=draw.refused or rendered.reason,
+    )
+
+
+def _declared(draw: Draw, key: str) -> int:
+    try:
+        return int(draw.image.get(key, 0))
+    except (TypeError, ValueError, pikepdf.PdfError):
+        return 0
+
+
+def _user_unit(pdf: pikepdf.Pdf, number: int) -> float:
+    """Points to one unit of user space (PDF 8.3.2.3); 1 unless the page says something sensible."""
+    try:
+        unit = float(pdf.pages[number - 1].obj.get("/UserUnit", 1))
+    except (TypeError, ValueError, pikepdf.PdfError):
+        return 1.0
+    return unit if math.isfinite(unit) and unit > 0 else 1.0
