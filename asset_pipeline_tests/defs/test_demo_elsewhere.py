@@ -1,0 +1,65 @@
+"""The demo's months are the same wherever they are kept and however their work is cut."""
+
+from __future__ import annotations
+
+import hashlib
+import shutil
+from pathlib import Path
+
+import pytest
+from sqlalchemy import func, select
+
+from asset_pipeline.defs.instance import materialize_months, open_instance
+from asset_pipeline.installation import open_installation
+from asset_pipeline.ledger.schema import jobs, manifests, receipts, source_documents
+from asset_pipeline.settings import Settings, load_settings
+
+INBOX = Path(__file__).parents[2] / "fixtures" / "inbox"
+MONTHS = ("2026-08", "2026-09", "2026-10")
+
+
+def _contents(settings: Settings) -> list[tuple[str, str]]:
+    """Source digest and content digest of every manifest; names and ids differ by installation."""
+    query = select(jobs.c.source_hash, manifests.c.content_digest).join(manifests, manifests.c.job_id == jobs.c.job_id)
+    with open_installation(settings) as inst, inst.ledger.read() as conn:
+        return sorted((row[0], row[1]) for row in conn.execute(query))
+
+
+@pytest.fixture(scope="module")
+def here(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, str]]:
+    """SQLite and folders, one decoder, whole documents."""
+    home = tmp_path_factory.mktemp("here")
+    shutil.copytree(INBOX, home / "inbox")
+    settings = load_settings(home=home, settle_seconds=0, workers=1)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("DAGSTER_HOME", raising=False)
+        materialize_months(settings, MONTHS)
+    return _contents(settings)
+
+
+def test_the_demo_on_postgres_and_s3_has_the_same_content(
+    here: list[tuple[str, str]], dagster_database: Path, tmp_path: Path, postgres_url: str, s3_settings
+) -> None:
+    settings = load_settings(home=tmp_path, settle_seconds=0, ledger=postgres_url, workers=2, **s3_settings.settings())
+    with open_installation(settings) as inst:
+        for document in INBOX.rglob("*.pdf"):
+            key = document.relative_to(INBOX).as_posix()
+            inst.inbox.put_once(key, document, hashlib.sha256(document.read_bytes()).hexdigest())
+    with open_instance(settings) as instance:
+        assert all(result.success for result in materialize_months(settings, MONTHS, instance=instance))
+        assert type(instance.event_log_storage).__name__ == "PostgresEventLogStorage"
+    assert len(here) == 18
+    assert _contents(settings) == here
+    with open_installation(settings) as inst, inst.ledger.read() as conn:
+        assert conn.scalar(select(func.count()).select_from(source_documents)) == 17
+        assert conn.scalar(select(func.count()).select_from(receipts)) > 150
+
+
+@pytest.mark.parametrize(("workers", "pages"), [(2, 1), (2, 3)])
+def test_the_demo_cut_into_page_ranges_has_the_same_content(
+    here: list[tuple[str, str]], tmp_path: Path, workers: int, pages: int
+) -> None:
+    shutil.copytree(INBOX, tmp_path / "inbox")
+    settings = load_settings(home=tmp_path, settle_seconds=0, workers=workers, pages_per_unit=pages)
+    materialize_months(settings, MONTHS)
+    assert _contents(settings) == here
