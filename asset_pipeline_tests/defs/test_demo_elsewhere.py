@@ -11,7 +11,7 @@ from sqlalchemy import func, select
 
 from asset_pipeline.defs.instance import materialize_months, open_instance
 from asset_pipeline.installation import open_installation
-from asset_pipeline.ledger.schema import jobs, manifests, receipts, source_documents
+from asset_pipeline.ledger.schema import attempts, jobs, manifests, receipts, source_documents
 from asset_pipeline.settings import Settings, load_settings
 
 INBOX = Path(__file__).parents[2] / "fixtures" / "inbox"
@@ -63,3 +63,29 @@ def test_the_demo_cut_into_page_ranges_has_the_same_content(
     settings = load_settings(home=tmp_path, settle_seconds=0, workers=workers, pages_per_unit=pages)
     materialize_months(settings, MONTHS)
     assert _contents(settings) == here
+
+
+def test_a_change_of_retention_extracts_nothing_again_and_writes_nothing(tmp_path: Path) -> None:
+    shutil.copytree(INBOX / "press-desk" / MONTHS[2], tmp_path / "inbox" / "press-desk" / MONTHS[2])
+    settings = load_settings(home=tmp_path, settle_seconds=0)
+    materialize_months(settings, MONTHS[2:])
+    before = _state(settings)
+    settings.policy_file.write_text("retention: {archive_days: 30, working_days: 2}\n")
+    materialize_months(settings, MONTHS[2:])
+    assert _state(settings) == before
+    assert before["attempts"] > 0
+
+
+def _state(settings: Settings) -> dict[str, object]:
+    """Rows that extraction adds, and every file of the archive with its bytes and time of writing."""
+    archive = Path(settings.store_address("archive"))
+    files = {
+        str(file.relative_to(archive)): (hashlib.sha256(file.read_bytes()).hexdigest(), file.stat().st_mtime_ns)
+        for file in archive.rglob("*")
+        if file.is_file()
+    }
+    with open_installation(settings) as inst, inst.ledger.read() as conn:
+        rows = {
+            table.name: conn.scalar(select(func.count()).select_from(table)) for table in (jobs, attempts, receipts)
+        }
+    return {"files": files, **rows}
