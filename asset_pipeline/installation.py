@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 
 from asset_pipeline.ledger.database import Ledger, open_ledger
 from asset_pipeline.policy import Policy, load_policy
@@ -29,10 +30,15 @@ class Installation:
     quarantine: Store
 
 
+def installed_policy(settings: Settings) -> Policy:
+    """The policy in force. Only the default place may be empty: a file that somebody named must be there."""
+    return load_policy(settings.policy_file, required=settings.policy != Path())
+
+
 @contextmanager
 def open_installation(settings: Settings) -> Iterator[Installation]:
     """Open what ``settings`` name. Raises ConfigurationError, StorageError or LedgerBehindError."""
-    policy = load_policy(settings.policy_file)
+    policy = installed_policy(settings)
     ledger = open_ledger(settings.ledger_url)
     try:
         stores = {name: open_store(settings.store_address(name), settings, name) for name in _STORES}

@@ -103,10 +103,15 @@ class Policy(_Part):
         return _digest(self.model_dump(mode="json", include={"limits", "decorative", "figures", "media_types"}))
 
 
-def load_policy(path: Path | None) -> Policy:
-    """Read ``path`` (None or absent: the defaults). Raises ConfigurationError naming the unsound field."""
-    if path is None or not path.exists():
+def load_policy(path: Path | None, *, required: bool = False) -> Policy:
+    """Read ``path`` (None, or absent and not ``required``: the defaults).
+
+    Raises ConfigurationError when a required file is not there, or naming the unsound field.
+    """
+    if path is None or not (required or path.exists()):
         return Policy()
+    if not path.is_file():
+        raise ConfigurationError("There is no policy file where one is named.", "Put it there or name another.")
     try:
         body: Any = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -111,9 +111,9 @@ def _dagster_family() -> str:
 
 
 def _policy(settings: Settings) -> str:
-    from asset_pipeline.policy import load_policy
+    from asset_pipeline.installation import installed_policy
 
-    policy = load_policy(settings.policy_file)
+    policy = installed_policy(settings)
     origin = "from its file" if settings.policy_file.exists() else "the defaults"
     return f"version {policy.version}, {origin}, digest {policy.digest[:16]}"
 
@@ -180,9 +180,9 @@ def _sandbox(settings: Settings) -> str:
 
     from asset_pipeline.extraction.engine import Request
     from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
-    from asset_pipeline.policy import load_policy
+    from asset_pipeline.installation import installed_policy
 
-    policy = load_policy(settings.policy_file)
+    policy = installed_policy(settings)
     with tempfile.TemporaryDirectory() as folder, DecoderPool(1, policy) as pool:
         document, out = Path(folder, "document"), Path(folder, "out")
         out.mkdir()

@@ -62,6 +62,12 @@ def test_an_unsound_policy_names_the_field(command: Callable, place: Path) -> No
     assert "limits.pages" in ended.one_line_error()
 
 
+def test_a_policy_file_that_is_named_must_be_there(command: Callable) -> None:
+    ended = command("status", ASSET_PIPELINE_POLICY="absent.yaml")
+    assert ended.status == 1
+    assert "policy file" in ended.one_line_error()
+
+
 def test_a_wrong_setting_names_its_variable(command: Callable) -> None:
     ended = command("status", ASSET_PIPELINE_WORKERS="many")
     assert ended.status == 1
