@@ -9,7 +9,6 @@ crash between the store and the ledger is healed by doing it again. What is in a
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -53,9 +52,23 @@ def edition_key(month: str, report_id: str, edition: int) -> str:
 def publish_manifests(inst: Installation, month: str, now: datetime) -> list[PublishedManifest]:
     """Bring the manifests of ``month`` up to date; the newest of every settled report, by report id.
 
-    Raises StorageError when the archive is away, IntegrityError when what lies there is not what was written.
+    Raises StorageError when the archive is away. Where what lies there is not what was written, that report is left
+    alone, the others are published, and IntegrityError names it at the end.
     """
-    return sorted(_publish_all(inst, month, now), key=lambda row: row.report_id)
+    published: list[PublishedManifest] = []
+    contradicted: list[tuple[str, IntegrityError]] = []
+    with inst.ledger.read() as conn:
+        documents = reading.documents_of_month(conn, month)
+    for document in documents:
+        try:
+            published += _publish_job(inst, document.job_id, now)
+        except IntegrityError as error:
+            contradicted.append((document.report_id, error))
+    if contradicted:
+        reports = ", ".join(report_id for report_id, _ in contradicted)
+        _, first = contradicted[0]
+        raise IntegrityError(f"{first.what} Reports: {reports}.", first.remedy, first.reason)
+    return sorted(published, key=lambda row: row.report_id)
 
 
 def latest_edition(conn: Connection, report_id: str) -> RowMapping | None:
@@ -64,15 +77,12 @@ def latest_edition(conn: Connection, report_id: str) -> RowMapping | None:
     return conn.execute(query).mappings().first()
 
 
-def _publish_all(inst: Installation, month: str, now: datetime) -> Iterator[PublishedManifest]:
+def _publish_job(inst: Installation, job_id: str, now: datetime) -> list[PublishedManifest]:
+    """The manifest of the job's report; empty while the report is still worked."""
     with inst.ledger.read() as conn:
-        job_ids = [row.job_id for row in reading.documents_of_month(conn, month)]
-    for job_id in job_ids:
-        with inst.ledger.read() as conn:
-            report = read_report(conn, job_id)
-            latest = latest_edition(conn, report.job["report_id"]) if report else None
-        if report is not None:
-            yield _publish_one(inst, report, latest, now)
+        report = read_report(conn, job_id)
+        latest = latest_edition(conn, report.job["report_id"]) if report else None
+    return [] if report is None else [_publish_one(inst, report, latest, now)]
 
 
 def _publish_one(

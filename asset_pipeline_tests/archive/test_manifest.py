@@ -147,6 +147,22 @@ def test_an_altered_manifest_is_not_kept_as_an_edition(inst: Installation, submi
         publish(inst)
 
 
+def test_one_altered_manifest_is_named_and_holds_up_no_other_report(inst: Installation, submit: Callable) -> None:
+    for name in ("a.pdf", "b.pdf", "c.pdf"):
+        submit(name, [10])
+    altered = publish(inst)[0]
+    (archive_folder(inst) / altered.key).write_bytes(b"{}")
+    for name in ("a.pdf", "b.pdf", "c.pdf"):
+        submit(name, [30])
+    with pytest.raises(IntegrityError, match=altered.report_id):
+        publish(inst)
+    with inst.ledger.read() as conn:
+        editions = conn.execute(select(manifests.c.report_id, func.max(manifests.c.edition)).group_by("report_id"))
+        newest = {row[0]: row[1] for row in editions}
+    assert newest.pop(altered.report_id) == 1
+    assert list(newest.values()) == [2, 2]
+
+
 def test_no_manifest_of_a_report_that_is_still_being_worked(inst: Installation, submit: Callable) -> None:
     submit("a.pdf", [10])
     assert publish_manifests(inst, MONTH, NOW) == []
