@@ -63,7 +63,10 @@ class Engine(Protocol):
         ...
 
     def extract(self, request: Request) -> Extraction:
-        """Read the requested pages. ``collapsed`` is not derived here: see ``account``."""
+        """Read the requested pages. ``collapsed`` is not derived here: see ``account``.
+
+        The answer's ``extractor_version`` is ``extractor_version(self, request.policy)``, else it is not published.
+        """
         ...
 
 

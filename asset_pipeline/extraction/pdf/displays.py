@@ -15,13 +15,12 @@ from asset_pipeline.extraction.pdf import png
 from asset_pipeline.extraction.pdf.colour import read_space
 from asset_pipeline.extraction.pdf.convert import Shown, effective_decode, paint_colour, palette_colours
 from asset_pipeline.extraction.pdf.draws import Draw
-from asset_pipeline.extraction.pdf.files import File, difference_hash, digest_codes, png_mode
+from asset_pipeline.extraction.pdf.files import File, png_file
 from asset_pipeline.extraction.pdf.icc import read_profile
 from asset_pipeline.extraction.pdf.jpeg import overrides_transform
 from asset_pipeline.extraction.pdf.opening import Opened
 from asset_pipeline.extraction.pdf.originals import fits_png
 from asset_pipeline.extraction.pdf.placing import place, stays_as_is
-from asset_pipeline.extraction.pdf.samples import Codes
 from asset_pipeline.extraction.pdf.showing import has_mask, masked, painted
 from asset_pipeline.policy import Limits
 
@@ -86,41 +85,25 @@ def _stencil(opened: Opened, draw: Draw, limits: Limits) -> tuple[File, bool]:
     palette: Shown = np.array([colour, _WHITE], np.uint8)
     transparent = bool(clear.any())
     data = png.encode_png(clear, 1, palette=palette, alphas=b"\x00\xff"[::-1] if transparent else None)
-    return _file(data, clear, 1, palette=True, has_alpha=transparent, shown=palette[clear[:, :, 0]]), fallback
+    return png_file(data, clear, 1, palette=True, has_alpha=transparent, shown=palette[clear[:, :, 0]]), fallback
 
 
 def _palette(opened: Opened, draw: Draw, colours: Shown) -> File:
     codes = place(opened.codes(), draw)
     palette = colours[: 1 << opened.bits]
     data = png.encode_png(codes, opened.bits, palette=palette)
-    return _file(data, codes, opened.bits, palette=True, shown=palette[codes[:, :, 0]])
+    return png_file(data, codes, opened.bits, palette=True, shown=palette[codes[:, :, 0]])
 
 
 def _encode(colours: Shown, alpha: Shown | None, bits: int) -> File:
     codes = colours[:, :, None] if colours.ndim == 2 else colours
     if alpha is not None:
         joined = np.concatenate((codes, alpha[:, :, None]), axis=2)
-        return _file(png.encode_png(joined, 8), joined, 8, palette=False, has_alpha=True, shown=colours)
+        return png_file(png.encode_png(joined, 8), joined, 8, palette=False, has_alpha=True, shown=colours)
     if bits == 1 and colours.ndim == 2 and bool(np.isin(colours, (0, 255)).all()):
         codes = np.right_shift(codes, 7, dtype=np.uint8)
-        return _file(png.encode_png(codes, 1), codes, 1, palette=False, shown=colours)
-    return _file(png.encode_png(codes, 8), codes, 8, palette=False, shown=colours)
-
-
-def _file(data: bytes, codes: Codes, bits: int, *, palette: bool, shown: Shown, has_alpha: bool = False) -> File:
-    height, width, channels = codes.shape
-    return File(
-        data,
-        "png",
-        "image/png",
-        width,
-        height,
-        bits,
-        png_mode(channels, bits, palette),
-        has_alpha=has_alpha,
-        pixel_sha256=digest_codes(codes, bits, palette=palette),
-        phash=difference_hash(shown),
-    )
+        return png_file(png.encode_png(codes, 1), codes, 1, palette=False, shown=colours)
+    return png_file(png.encode_png(codes, 8), codes, 8, palette=False, shown=colours)
 
 
 def _decode_array(opened: Opened) -> object:

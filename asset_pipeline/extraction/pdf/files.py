@@ -107,3 +107,30 @@ def difference_hash(samples: Any) -> str | None:
     tones = np.asarray(gray).astype(np.int16)
     flags = (tones[:, 1:] > tones[:, :-1]).reshape(-1)
     return np.packbits(flags).tobytes().hex()
+
+
+def png_file(
+    data: bytes,
+    codes: Codes,
+    bits: int,
+    *,
+    palette: bool,
+    shown: Any,
+    has_alpha: bool = False,
+    icc: str | None = None,
+) -> File:
+    """A PNG of ``codes`` with everything its row says; ``shown`` is what the perceptual hash looks at."""
+    height, width, channels = codes.shape
+    return File(
+        data,
+        "png",
+        "image/png",
+        width,
+        height,
+        bits,
+        png_mode(channels, bits, palette),
+        has_alpha=has_alpha,
+        icc=icc,
+        pixel_sha256=digest_codes(codes, bits, palette=palette),
+        phash=difference_hash(shown),
+    )

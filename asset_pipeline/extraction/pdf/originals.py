@@ -11,7 +11,6 @@ painted and opaque, white (1) is transparent.
 from __future__ import annotations
 
 import hashlib
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,12 +19,12 @@ from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.pdf import png
 from asset_pipeline.extraction.pdf.colour import Space
 from asset_pipeline.extraction.pdf.convert import to_shown
-from asset_pipeline.extraction.pdf.files import File, difference_hash, digest_codes, digest_file, png_mode
+from asset_pipeline.extraction.pdf.files import File, difference_hash, digest_file, png_file
 from asset_pipeline.extraction.pdf.icc import read_profile
 from asset_pipeline.extraction.pdf.jpeg import check_scan
 from asset_pipeline.extraction.pdf.jpx import jpx_mode
 from asset_pipeline.extraction.pdf.opening import Opened
-from asset_pipeline.extraction.pdf.samples import Codes, to_eight
+from asset_pipeline.extraction.pdf.samples import to_eight
 from asset_pipeline.extraction.pdf.showing import painted
 from asset_pipeline.extraction.pdf.tiff import encode_tiff, stored_samples, tiff_mode
 from asset_pipeline.reasons import Reason
@@ -100,7 +99,7 @@ def _stencil(opened: Opened) -> File:
     codes = np.bitwise_xor(painted(opened), 1, dtype=np.uint8)[:, :, None]
     clear = bool(codes.any())
     data = png.encode_png(codes, 1, transparent_gray=1 if clear else None)
-    return _png_file(data, codes, 1, palette=False, has_alpha=clear, shown=codes * np.uint8(255))
+    return png_file(data, codes, 1, palette=False, has_alpha=clear, shown=codes * np.uint8(255))
 
 
 def _png(opened: Opened) -> File:
@@ -120,7 +119,7 @@ def _png(opened: Opened) -> File:
             codes, bits = to_eight(codes, bits), 8
         data = png.encode_png(codes, bits, palette=palette, icc=icc)
     shown = palette[codes[:, :, 0]] if palette is not None else to_eight(codes, bits)
-    return _png_file(data, codes, bits, palette=palette is not None, icc=profile.name if profile else None, shown=shown)
+    return png_file(data, codes, bits, palette=palette is not None, icc=profile.name if profile else None, shown=shown)
 
 
 def wrappable_body(opened: Opened) -> bytes | None:
@@ -166,29 +165,3 @@ def _palette_of(space: Space, bits: int) -> NDArray[np.uint8] | None:
     if space.base.plain and space.base.components == 1:
         entries = to_shown(entries[None], 8, space.base, None)[0][:, None]
     return np.ascontiguousarray(np.broadcast_to(entries, (len(entries), 3)))
-
-
-def _png_file(
-    data: bytes,
-    codes: Codes,
-    bits: int,
-    *,
-    palette: bool,
-    shown: Any,
-    has_alpha: bool = False,
-    icc: str | None = None,
-) -> File:
-    height, width, channels = codes.shape
-    return File(
-        data,
-        "png",
-        "image/png",
-        width,
-        height,
-        bits,
-        png_mode(channels, bits, palette),
-        has_alpha=has_alpha,
-        icc=icc,
-        pixel_sha256=digest_codes(codes, bits, palette=palette),
-        phash=difference_hash(shown),
-    )
