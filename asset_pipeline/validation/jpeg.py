@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import re
 import struct
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.policy import Limits
@@ -17,9 +19,11 @@ from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.limits import check_dimensions, check_metadata, check_pixels
 from asset_pipeline.validation.signatures import hides_a_file
 
+SOS, EOI = 0xDA, 0xD9
 _STANDALONE = frozenset({0x01, *range(0xD0, 0xD8)})
 _FRAMES = frozenset({*range(0xC0, 0xD0)} - {0xC4, 0xC8, 0xCC})
-DECODABLE_FRAMES = frozenset({0xC0, 0xC1, 0xC2})
+SEQUENTIAL_FRAMES = frozenset({0xC0, 0xC1})
+DECODABLE_FRAMES = SEQUENTIAL_FRAMES | {0xC2}
 _AFTER_SCAN = re.compile(rb"\xff[^\x00\xd0-\xd7\xff]")
 
 
@@ -43,39 +47,53 @@ class JpegFacts:
     _icc_parts: dict[int, bytes] = field(default_factory=dict)
 
 
-def read_jpeg(data: bytes) -> JpegFacts:
-    """Walk the segments of ``data``, which begins with FF D8. Raises Refusal where they make no sense."""
-    facts = JpegFacts()
+class Segment(NamedTuple):
+    """One marker segment: its body is ``start`` to ``end``; entropy-coded data of a scan goes on to ``scan_end``."""
+
+    marker: int
+    start: int
+    end: int
+    scan_end: int
+
+
+def segments(data: bytes) -> Iterator[Segment]:
+    """The segments of ``data``, which begins with FF D8, up to EOI or to where the data is cut."""
     at = 2
-    while True:
-        at = _next_marker(data, at)
-        if at < 0:
-            break
+    while (at := _next_marker(data, at)) >= 0:
         marker = data[at + 1]
         at += 2
-        if marker == 0xD9:
-            facts.end = at
-            break
+        if marker == EOI:
+            yield Segment(EOI, at, at, at)
+            return
         if marker in _STANDALONE:
             continue
         if marker == 0xD8:
             raise Refusal(Reason.MALFORMED_STREAM, "a second start inside")
         if at + 2 > len(data):
-            break
+            return
         length = struct.unpack_from(">H", data, at)[0]
         if length < 2:
             raise Refusal(Reason.MALFORMED_STREAM, "segment length")
-        body = data[at + 2 : at + length]
-        if len(body) < length - 2:
-            break
-        _read_segment(facts, marker, body)
-        at += length
-        if marker == 0xDA:
-            facts.scans += 1
+        start, at = at + 2, at + length
+        if at > len(data):
+            return
+        end = at
+        if marker == SOS:
             found = _AFTER_SCAN.search(data, at)
-            if not found:
-                break
-            at = found.start()
+            at = found.start() if found else len(data)
+        yield Segment(marker, start, end, at)
+
+
+def read_jpeg(data: bytes) -> JpegFacts:
+    """Walk the segments of ``data``, which begins with FF D8. Raises Refusal where they make no sense."""
+    facts = JpegFacts()
+    for segment in segments(data):
+        if segment.marker == EOI:
+            facts.end = segment.end
+        elif segment.marker == SOS:
+            facts.scans += 1
+        else:
+            _read_segment(facts, segment.marker, data[segment.start : segment.end])
     if facts._icc_parts:
         facts.icc = b"".join(part for _, part in sorted(facts._icc_parts.items()))
         facts._icc_parts.clear()

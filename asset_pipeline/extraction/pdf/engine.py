@@ -37,7 +37,7 @@ from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 1
+REVISION = 2
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 

@@ -26,12 +26,14 @@ _WHITE = re.compile(rb"[\0\t\n\x0c\r ]+")
 class Expanded(NamedTuple):
     """Output of one filter. ``fault`` says why it ended early, None when the data ended as it should.
 
-    ``clean`` is true when a Flate stream ended with a right checksum and nothing behind it.
+    ``clean`` is true when a Flate stream ended with a right checksum and nothing behind it, ``surplus`` when
+    it holds more than was asked for.
     """
 
     data: bytes
     fault: Reason | None = None
     clean: bool = False
+    surplus: bool = False
 
 
 def inflate(data: bytes, most: int) -> Expanded:
@@ -44,17 +46,17 @@ def inflate(data: bytes, most: int) -> Expanded:
     if len(out) < most:
         return Expanded(out, None if decoder.eof else Reason.TRUNCATED_STREAM, decoder.eof and not decoder.unused_data)
     try:  # all is there: whether the end is sound as well only decides if the data may be wrapped
-        more = decoder.eof or decoder.decompress(decoder.unconsumed_tail, 1)
+        surplus = not decoder.eof and bool(decoder.decompress(decoder.unconsumed_tail, 1))
     except zlib.error:
         return Expanded(out)
-    return Expanded(out, None, more in (True, b"") and decoder.eof and not decoder.unused_data)
+    return Expanded(out, None, not surplus and decoder.eof and not decoder.unused_data, surplus)
 
 
 def inflates_beyond(data: bytes, most: int) -> bool:
     """Whether Flate data expands past ``most`` bytes. Keeps nothing: asked before memory is taken for it."""
     if len(data) * _DENSEST <= most:
         return False
-    decoder, size, step = zlib.decompressobj(), 0, _CHUNK // 4
+    decoder, size, step = zlib.decompressobj(), 0, _CHUNK // 16
     try:
         for at in range(0, len(data), step):
             size += len(decoder.decompress(data[at : at + step]))

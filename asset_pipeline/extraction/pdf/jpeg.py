@@ -1,21 +1,25 @@
-"""JPEG data: a strict decode that believes nothing, scaled where only soundness is asked.
+"""JPEG data: a strict decode that believes nothing.
 
-libjpeg repairs: it warns and paints. ``simplejpeg`` in strict mode makes every warning an error; in scaled
-mode it still reads all entropy-coded data, at 2.5 times the speed of a full decode. A handful of warnings
-are about headers only and lose no pixel; those are forgiven. The markers are read in ``validation.jpeg``.
+libjpeg repairs: it warns and paints. ``simplejpeg`` in strict mode makes every warning an error. A handful
+of warnings are about headers only and lose no pixel; those are forgiven. Where changed bytes decode without
+a warning, ``jpeg_range`` and for small data ``jpeg_walk`` find what no encoder can have written. Sampling that
+``simplejpeg`` does not take is decoded by Pillow after such a walk. Markers are read in ``validation.jpeg``.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import io
 
 import numpy as np
 import simplejpeg
 from numpy.typing import NDArray
+from PIL import Image
 
 from asset_pipeline.errors import Refusal
+from asset_pipeline.extraction.pdf.jpeg_range import leaves_range
+from asset_pipeline.extraction.pdf.jpeg_walk import walk_scans
 from asset_pipeline.reasons import Reason
-from asset_pipeline.validation.jpeg import JpegFacts
+from asset_pipeline.validation.jpeg import SEQUENTIAL_FRAMES, JpegFacts
 
 _FORGIVEN = (
     "Invalid SOS parameters for sequential JPEG",
@@ -23,14 +27,22 @@ _FORGIVEN = (
     "unknown JFIF revision number",
 )
 _PADDED = "extraneous bytes before marker 0xd9"
+_UNKNOWN_LAYOUT = "Could not determine subsampling"
 _MODES = {1: "GRAY", 3: "RGB", 4: "CMYK"}
-_SMALL = 72
+_WALKED = 4 << 10
+"""Bytes of data up to which the walk in Python is worth its time: half a millisecond."""
 
 
 def check_scan(data: bytes, facts: JpegFacts) -> NDArray[np.uint8]:
-    """Decode all entropy-coded data, scaled down for speed; returns the small picture."""
-    factor = 8 if min(facts.width, facts.height) >= _SMALL else 1
-    return _decode(data[: facts.end], facts, factor)
+    """Decode, and prove all entropy-coded data as far as it can be done quickly; returns the picture."""
+    data = data[: facts.end]
+    shown = _decode(data, facts)
+    if facts.frame in SEQUENTIAL_FRAMES:  # damage to one of many scans seldom goes without a warning
+        if leaves_range(data, facts, shown):
+            raise Refusal(Reason.MALFORMED_STREAM)
+        if len(data) <= _WALKED:
+            walk_scans(data)
+    return shown
 
 
 def decode_jpeg(data: bytes, facts: JpegFacts, transform: int | None) -> NDArray[np.uint8]:
@@ -41,7 +53,7 @@ def decode_jpeg(data: bytes, facts: JpegFacts, transform: int | None) -> NDArray
     data = data[: facts.end]
     if overrides_transform(facts, transform):
         data = _with_adobe_marker(data, 0 if not transform else 1 if facts.components == 3 else 2)
-    return _decode(data, facts, 1)
+    return _decode(data, facts)
 
 
 def overrides_transform(facts: JpegFacts, transform: int | None) -> bool:
@@ -54,12 +66,14 @@ def overrides_transform(facts: JpegFacts, transform: int | None) -> bool:
     return bool(transform)
 
 
-def _decode(data: bytes, facts: JpegFacts, factor: int) -> NDArray[np.uint8]:
-    options: dict[str, Any] = {"colorspace": _MODES[facts.components], "min_factor": factor}
+def _decode(data: bytes, facts: JpegFacts) -> NDArray[np.uint8]:
+    mode = _MODES[facts.components]
     try:
-        samples: NDArray[np.uint8] = simplejpeg.decode_jpeg(data, strict=True, **options)
+        samples: NDArray[np.uint8] = simplejpeg.decode_jpeg(data, mode, strict=True)
     except ValueError as error:
         message = str(error)
+        if _UNKNOWN_LAYOUT in message:
+            return _decode_unusual(data, facts)
         if "Premature end" in message:
             raise Refusal(Reason.TRUNCATED_STREAM) from None
         forgiven = any(text in message for text in _FORGIVEN)
@@ -67,10 +81,22 @@ def _decode(data: bytes, facts: JpegFacts, factor: int) -> NDArray[np.uint8]:
         if plain is None:
             raise Refusal(Reason.MALFORMED_STREAM) from None
         try:
-            samples = simplejpeg.decode_jpeg(plain, strict=not forgiven, **options)
+            samples = simplejpeg.decode_jpeg(plain, mode, strict=not forgiven)
         except ValueError:
             raise Refusal(Reason.MALFORMED_STREAM) from None
     return samples
+
+
+def _decode_unusual(data: bytes, facts: JpegFacts) -> NDArray[np.uint8]:
+    """Sampling that has no name in TurboJPEG, as CMYK with cyan alone in full size. Pillow repairs, hence the walk."""
+    if not walk_scans(data):
+        raise Refusal(Reason.UNSUPPORTED_CODEC, "sampling")
+    try:
+        with Image.open(io.BytesIO(data), formats=["JPEG"]) as picture:
+            samples = np.asarray(picture).reshape(facts.height, facts.width, facts.components)
+    except (OSError, ValueError, SyntaxError):
+        raise Refusal(Reason.MALFORMED_STREAM) from None
+    return 255 - samples if facts.components == 4 else samples  # Pillow inverts all CMYK
 
 
 def _without_padding(data: bytes) -> bytes | None:

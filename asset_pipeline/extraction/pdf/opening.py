@@ -19,7 +19,7 @@ from asset_pipeline.extraction.pdf.isolate import decode_stream
 from asset_pipeline.extraction.pdf.jpeg import decode_jpeg
 from asset_pipeline.extraction.pdf.jpx import decode_jpx
 from asset_pipeline.extraction.pdf.samples import Codes, row_bytes, unpack
-from asset_pipeline.extraction.pdf.streams import Stored, expand_last, open_stream
+from asset_pipeline.extraction.pdf.streams import Stored, expand_samples, open_stream
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.jbig2 import check_jbig2
@@ -44,6 +44,7 @@ class Opened:
     space: Space
     stencil: bool
     stored: Stored
+    limits: Limits
     jpeg: JpegFacts | None = None
     jpx: JpxFacts | None = None
     fax: FaxParameters | None = None
@@ -84,7 +85,7 @@ def open_picture(image: Any, limits: Limits, *, mask: bool = False) -> Opened:
         space = GRAY
     else:
         raise Refusal(Reason.UNSUPPORTED_COLOUR_SPACE)
-    opened = Opened(image, width, height, _bits(image, codec, stencil), space, stencil, stored)
+    opened = Opened(image, width, height, _bits(image, codec, stencil), space, stencil, stored, limits)
     if codec == "DCTDecode":
         _gate_jpeg(opened, declared is None, limits)
     elif codec == "JPXDecode":
@@ -146,11 +147,12 @@ def _decode_raw(opened: Opened) -> Codes:
     wanted = row_bytes(opened.width, opened.components, opened.bits) * opened.height
     declared = opened.stored.predictor
     if declared is None:
-        out = expand_last(opened.stored, wanted)
+        out = expand_samples(opened.stored, wanted, opened.limits)
         data = out.data
     else:
         natural = replace(declared, columns=opened.width, colours=opened.components, bits=opened.bits)
-        out = expand_last(opened.stored, max(declared.stored_size(wanted), natural.stored_size(wanted)))
+        most = max(declared.stored_size(wanted), natural.stored_size(wanted))
+        out = expand_samples(opened.stored, most, opened.limits)
         # Some producers leave Columns out: where only the picture's own geometry fits, to the byte, it is right.
         fits = len(out.data) == natural.stored_size(wanted) and natural.is_sound(out.data)
         predictor = natural if fits and not declared.is_sound(out.data[: declared.stored_size(wanted)]) else declared
@@ -187,7 +189,7 @@ def _jbig2_globals(opened: Opened, limits: Limits) -> bytes | None:
     stored = open_stream(shared, limits)
     if stored.codec is not None:
         raise Refusal(Reason.MALFORMED_STREAM, "globals")
-    return expand_last(stored, limits.encoded_bytes).data
+    return expand_samples(stored, limits.encoded_bytes, limits).data
 
 
 def whole_number(image: Any, key: str, short: str) -> int:

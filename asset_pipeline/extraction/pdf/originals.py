@@ -56,8 +56,8 @@ def _jpeg(opened: Opened, pixels: bool) -> File:
     facts, data = opened.jpeg, opened.stored.data
     if facts is None:
         raise Refusal(Reason.UNSUPPORTED_CODEC)
-    # Always the scaled decode, even where the display had a full one: the row must depend on the bytes alone.
-    small = check_scan(data, facts)
+    # Always this decode, even where the display had its own: the row must depend on the bytes alone.
+    shown = check_scan(data, facts)
     profile = read_profile(facts.icc) if facts.icc else None
     return File(
         data,
@@ -69,7 +69,7 @@ def _jpeg(opened: Opened, pixels: bool) -> File:
         _JPEG_MODES[facts.components],
         icc=profile.name if profile else None,
         pixel_sha256=digest_file(data, "JPEG") if pixels else None,
-        phash=difference_hash(small if facts.components != 4 else small[:, :, :3]),
+        phash=difference_hash(shown if facts.components != 4 else shown[:, :, :3]),
     )
 
 

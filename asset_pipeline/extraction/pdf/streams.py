@@ -106,6 +106,17 @@ def expand_last(stored: Stored, most: int) -> Expanded:
     return _expand(stored.last, stored.data, most)
 
 
+def expand_samples(stored: Stored, most: int, limits: Limits) -> Expanded:
+    """As ``expand_last``. Raises Refusal for Flate data that goes on past what any picture may expand to.
+
+    A surplus within that is harmless and common. It is counted only where there is one.
+    """
+    out = expand_last(stored, most)
+    if out.surplus and inflates_beyond(stored.data, max(most, limits.expanded_bytes)):
+        raise Refusal(Reason.EXPANDED_SIZE_EXCEEDED)
+    return out
+
+
 def _take_off(layer: Layer, data: bytes, limits: Limits) -> bytes:
     most = limits.expanded_bytes
     if layer.name == "FlateDecode" and inflates_beyond(data, most):

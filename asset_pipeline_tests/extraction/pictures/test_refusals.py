@@ -204,6 +204,24 @@ def test_bomb_of_a_gigabyte_in_three_layers_takes_no_memory(room: Any) -> None:
     assert peak < 20_000_000
 
 
+@pytest.mark.parametrize("predictor", [1, 15])
+def test_samples_that_inflate_far_beyond_the_picture_and_the_limit_are_refused(room: Any, predictor: int) -> None:
+    import tracemalloc
+
+    once = zlib.compressobj(9)
+    data = b"".join(once.compress(bytes(1 << 20)) for _ in range(40)) + once.flush()
+    parms = pikepdf.Dictionary(Predictor=predictor, Columns=640)
+    image = room.image(data, 640, 400, Filter=N.FlateDecode, DecodeParms=parms, **GRAY8)
+    tracemalloc.start()
+    rendered = room.render(image, policy=Policy(limits=Limits(expanded_bytes=32 << 20)))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert rendered.reason is Reason.EXPANDED_SIZE_EXCEEDED
+    assert peak < 24_000_000
+    again = room.image(data, 640, 400, Filter=N.FlateDecode, DecodeParms=parms, **GRAY8)
+    assert room.render(again, policy=Policy(limits=Limits(expanded_bytes=48 << 20))).reason is None
+
+
 def test_colour_space_that_contains_itself_is_a_loop(room: Any) -> None:
     space = room.pdf.make_indirect(array(N.Indexed, N.DeviceRGB, 1, pikepdf.String(b"\0\0\0\xff\xff\xff")))
     space[1] = space
