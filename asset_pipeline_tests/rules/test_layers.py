@@ -22,9 +22,12 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("work",),
     ("extraction",),
     ("validation",),
+    ("history",),
+    ("retention",),
     ("archive",),
     ("installation",),
     ("ledger",),
+    ("evidence",),
     ("storage",),
     ("account", "model", "policy", "settings", "errors", "reasons"),
 )
