@@ -9,6 +9,7 @@ a module with a class that satisfies ``Engine`` and name it in ``ENGINES``.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Protocol
@@ -17,6 +18,7 @@ from asset_pipeline.errors import UsageError
 from asset_pipeline.model import Extraction, Source
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
+from asset_pipeline.validation.documents import OFFICE
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +75,15 @@ class Engine(Protocol):
 ENGINES: dict[str, str] = {
     "pdf": "asset_pipeline.extraction.pdf.engine:PdfEngine",
     "pypdf": "asset_pipeline.extraction.pypdf:PypdfEngine",
+    "ooxml": "asset_pipeline.extraction.ooxml.engine:OoxmlEngine",
 }
+
+OFFICE_ENGINE = "ooxml"
+
+
+def engine_for(media_type: str | None, chosen: str) -> str:
+    """The engine that reads documents of ``media_type``: ``chosen`` reads PDF, office files have their own."""
+    return OFFICE_ENGINE if media_type in OFFICE.values() else chosen
 
 
 def load_engine(name: str) -> Engine:
@@ -88,4 +98,14 @@ def load_engine(name: str) -> Engine:
 
 def extractor_version(engine: Engine, policy: Policy) -> str:
     """Identity of a result (REQUIREMENTS R2.1): engine, libraries, digest of the extraction policy."""
-    return f"{engine.version()}+policy-{policy.extraction_digest[:16]}"
+    return f"{version_of(engine)}+policy-{policy.extraction_digest[:16]}"
+
+
+def version_of(engine: Engine) -> str:
+    """The engine's own version, asked once a process: libraries tell theirs from files on disk."""
+    return _version_of(type(engine))
+
+
+@cache
+def _version_of(kind: type[Engine]) -> str:
+    return kind().version()

@@ -17,7 +17,7 @@ from asset_pipeline.ledger.uploads import Upload
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import CHUNK, Store, write_all
-from asset_pipeline.validation.documents import HEAD, Signature, declared_type, judge, read_signature
+from asset_pipeline.validation.documents import HEAD, Signature, declared_type, judge, read_signature, recognise
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +49,8 @@ def read_upload(inbox: Store, upload: Upload, document: Path, policy: Policy) ->
         return None
     if count != upload.bytes or (after.bytes, after.tag) != (upload.bytes, upload.tag):
         return None
-    signature = read_signature(head, declared_type(upload.name or ""))
+    declared = declared_type(upload.name or "")
+    signature = read_signature(head, declared) if too_large else _recognise(document, declared)
     return Facts(digest, count, signature, refusal(upload, signature, policy))
 
 
@@ -58,6 +59,11 @@ def refusal(upload: Upload, signature: Signature, policy: Policy) -> Reason | No
     if upload.bytes > policy.limits.source_bytes:
         return Reason.PAYLOAD_TOO_LARGE
     return judge(upload.bytes, signature, declared_type(upload.name or ""), policy.media_types.documents)
+
+
+def _recognise(document: Path, declared: str | None) -> Signature:
+    with _told_apart(), document.open("rb") as file:
+        return recognise(file, declared)
 
 
 def _copy(source: BinaryIO, document: Path | None, expected: int) -> tuple[str, bytes, int]:

@@ -56,8 +56,11 @@ class Segment(NamedTuple):
     scan_end: int
 
 
-def segments(data: bytes) -> Iterator[Segment]:
-    """The segments of ``data``, which begins with FF D8, up to EOI or to where the data is cut."""
+def segments(data: bytes, *, behind_scans: bool = True) -> Iterator[Segment]:
+    """The segments of ``data``, which begins with FF D8, up to EOI or to where the data is cut.
+
+    Without ``behind_scans`` the first scan is the last segment, its entropy-coded data not looked through.
+    """
     at = 2
     while (at := _next_marker(data, at)) >= 0:
         marker = data[at + 1]
@@ -78,6 +81,9 @@ def segments(data: bytes) -> Iterator[Segment]:
         if at > len(data):
             return
         end = at
+        if marker == SOS and not behind_scans:
+            yield Segment(marker, start, end, end)
+            return
         if marker == SOS:
             found = _AFTER_SCAN.search(data, at)
             at = found.start() if found else len(data)

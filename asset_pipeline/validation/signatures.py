@@ -20,7 +20,10 @@ _SIGNATURES: tuple[tuple[bytes, str], ...] = (
     (b"II*\x00", "image/tiff"),
     (b"MM\x00*", "image/tiff"),
     (b"\x97JB2\r\n\x1a\n", "image/x-jbig2"),
+    (b"II+\x00", "image/tiff"),
+    (b"MM\x00+", "image/tiff"),
     (b"8BPS", "image/vnd.adobe.photoshop"),
+    (b"\xd7\xcd\xc6\x9a", "image/wmf"),
     (b"%PDF-", "application/pdf"),
     (b"%!PS", "application/postscript"),
     (b"PK\x03\x04", "application/zip"),
@@ -43,6 +46,10 @@ def sniff(head: bytes) -> str | None:
         return "image/webp"
     if head[:2] == b"BM" and head[6:10] == b"\x00\x00\x00\x00" and len(head) >= 14:
         return "image/bmp"
+    if head[:4] == b"\x01\x00\x00\x00" and head[40:44] == b" EMF":
+        return "image/emf"
+    if head[:6] in (b"\x01\x00\x09\x00\x00\x03", b"\x01\x00\x09\x00\x00\x01"):
+        return "image/wmf"
     start = head[:64].lstrip(b"\xef\xbb\xbf \t\r\n\x00").lower()
     if start.startswith(_MARKUP):
         return "image/svg+xml" if b"<svg" in start else "text/html"

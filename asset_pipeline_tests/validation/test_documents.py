@@ -75,8 +75,17 @@ def test_name_and_bytes_must_agree_on_an_accepted_type(name, found, reason):
     assert judge(1, Signature(found, 0), declared_type(name), (PDF,)) is reason
 
 
-def test_an_empty_file_ends_too_early():
-    assert judge(0, Signature(None, None), PDF, (PDF,)) is Reason.TRUNCATED_DOCUMENT
+def test_an_empty_file_is_told_as_empty():
+    assert judge(0, Signature(None, None), PDF, (PDF,)) is Reason.EMPTY_DOCUMENT
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"), [("a.pdf", Reason.SIGNATURE_MISMATCH), ("a.ps", Reason.MEDIA_TYPE_NOT_ALLOWED)]
+)
+def test_a_postscript_program_that_mentions_a_pdf_is_none(name, reason):
+    signature = read_signature(b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", declared_type(name))
+    assert signature == Signature("application/postscript", 0)
+    assert judge(100, signature, declared_type(name), (PDF,)) is reason
 
 
 def test_extensions_are_written_small():

@@ -1,0 +1,161 @@
+"""Spreadsheets: the pictures of each sheet, in the order of the tabs.
+
+Cells are not read: pictures hang on the sheet, through its drawing, its background, previews of embedded
+objects and, in the page header and footer, old drawings. Positions and sizes are those that the drawing
+states in absolute measure; an anchor that states cells only is measured with the sheet's own columns and
+rows. A hidden sheet is read and not shown.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from xml.etree.ElementTree import Element
+
+from asset_pipeline.extraction.ooxml.drawing import Shapes, Transform, first_that_draws, number
+from asset_pipeline.extraction.ooxml.package import Package
+from asset_pipeline.extraction.ooxml.placed import EMU, EMU_PER_POINT, Sink, Unit, box_frame
+from asset_pipeline.extraction.ooxml.vml import VmlShapes
+from asset_pipeline.extraction.pdf.geometry import multiply
+from asset_pipeline.model import Kind
+
+_ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
+_CELLS = frozenset({"c"})
+_DEFAULT_CHARACTERS, _DEFAULT_HEIGHT = 8.43, 15.0
+_POINTS_PER_CHARACTER, _PADDING = 5.25, 3.75
+"""Width of a digit and of a cell's padding in the default font (7 and 5 pixels at 96 dpi)."""
+
+_MOST_CELLS = 1_048_576
+
+
+class Workbook:
+    """The sheets of an xlsx, read one at a time."""
+
+    def __init__(self, package: Package, main: str) -> None:
+        self._package = package
+        root = package.markup(main)
+        self._sheets = list(root.iterfind("sheets/sheet"))
+        self._main = main
+
+    def __len__(self) -> int:
+        return len(self._sheets)
+
+    def read(self, index: int) -> Unit:
+        """The pictures of a sheet. Raises Refusal where it cannot be read."""
+        entry = self._sheets[index]
+        part = self._package.part_of(self._main, entry.get("r:id")) or ""
+        root = self._package.markup(part, skip=_CELLS)
+        hidden = entry.get("state") in ("hidden", "veryHidden")
+        sink = Sink(self._package.limits.placements)
+        grid = _Grid.of(root)
+        background = root.find("picture")
+        if background is not None:
+            _add(self._package, part, sink, background.get("r:id"), hidden, Kind.PATTERN)
+        for drawing in root.iterfind("drawing"):
+            self._drawing(self._package.part_of(part, drawing.get("r:id")), sink, hidden, grid)
+        objects = self._objects(root, part, sink, hidden, grid)
+        for name in ("legacyDrawing", "legacyDrawingHF"):
+            old = root.find(name)
+            source = self._package.part_of(part, old.get("r:id")) if old is not None else None
+            if source is not None and not (objects and name == "legacyDrawing"):
+                VmlShapes(self._package, source, sink, hidden).walk(self._package.markup(source))
+        return Unit("sheet", entry.get("name"), None, hidden, sink.placed)
+
+    def _drawing(self, part: str | None, sink: Sink, hidden: bool, grid: _Grid) -> None:
+        if part is not None:
+            self._anchors(self._package.markup(part), part, sink, hidden, grid)
+
+    def _anchors(self, root: Element, part: str, sink: Sink, hidden: bool, grid: _Grid) -> None:
+        for element in root:
+            if element.tag == "AlternateContent":
+                first_that_draws(element, sink, lambda branch: self._anchors(branch, part, sink, hidden, grid))
+            elif element.tag in _ANCHORS:
+                place = partial(_at, grid.box(element))
+                Shapes(self._package, part, sink, hidden=hidden, places=place).walk(element, EMU)
+
+    def _objects(self, root: Element, part: str, sink: Sink, hidden: bool, grid: _Grid) -> bool:
+        """Previews of embedded objects and controls; each is told twice in a sheet, the newer form counts."""
+        before = len(sink)
+        for entry in root.iter("objectPr"):
+            anchor = entry.find("anchor")
+            box = grid.box(anchor) if anchor is not None else None
+            _add(self._package, part, sink, entry.get("r:id"), hidden, Kind.RASTER, box)
+        return len(sink) > before
+
+
+@dataclass(slots=True)
+class _Grid:
+    """Widths of columns and heights of rows, in points, where they differ from the default."""
+
+    width: float = _DEFAULT_CHARACTERS * _POINTS_PER_CHARACTER + _PADDING
+    height: float = _DEFAULT_HEIGHT
+    columns: list[tuple[int, int, float]] = field(default_factory=list)
+    rows: dict[int, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, root: Element) -> _Grid:
+        """The grid of a sheet."""
+        grid = cls()
+        said = root.find("sheetFormatPr")
+        if said is not None:
+            grid.height = number(said.get("defaultRowHeight")) or grid.height
+            if said.get("defaultColWidth"):
+                grid.width = number(said.get("defaultColWidth")) * _POINTS_PER_CHARACTER
+        for row in root.iterfind("cols/col"):
+            wide = 0.0 if row.get("hidden") in ("1", "true") else number(row.get("width")) * _POINTS_PER_CHARACTER
+            grid.columns.append((int(number(row.get("min"))), int(number(row.get("max"))), wide))
+        for row in root.iterfind("sheetData/row"):
+            if row.get("hidden") in ("1", "true"):
+                grid.rows[int(number(row.get("r")))] = 0.0
+            elif row.get("ht"):
+                grid.rows[int(number(row.get("r")))] = number(row.get("ht"))
+        return grid
+
+    def box(self, anchor: Element) -> Transform | None:
+        """Box of an anchor in EMU; None where it states none."""
+        start, end, size, corner = (anchor.find(name) for name in ("from", "to", "ext", "pos"))
+        x, y = self._point(start) if start is not None else (0.0, 0.0)
+        if corner is not None:
+            x, y = number(corner.get("x")), number(corner.get("y"))
+        if size is not None:
+            return (x, y, number(size.get("cx")), number(size.get("cy"))), 0.0, False, False
+        if end is None:
+            return None
+        right, bottom = self._point(end)
+        return (x, y, max(0.0, right - x), max(0.0, bottom - y)), 0.0, False, False
+
+    def _point(self, element: Element) -> tuple[float, float]:
+        column, row = (_index(element.findtext(name)) for name in ("col", "row"))
+        across, down = number(element.findtext("colOff")), number(element.findtext("rowOff"))
+        return self._left(column) * EMU_PER_POINT + across, self._top(row) * EMU_PER_POINT + down
+
+    def _left(self, column: int) -> float:
+        left = column * self.width
+        for first, last, wide in self.columns:
+            left += max(0, min(last, column) - first + 1) * (wide - self.width)
+        return left
+
+    def _top(self, row: int) -> float:
+        return row * self.height + sum(high - self.height for number_, high in self.rows.items() if number_ <= row)
+
+
+def _at(box: Transform | None, _: Element) -> Transform | None:
+    """Where a shape lies that says nothing itself: where its anchor does."""
+    return box
+
+
+def _add(
+    package: Package, part: str, sink: Sink, id_: str | None, hidden: bool, kind: Kind, box: Transform | None = None
+) -> None:
+    """A picture that a sheet names by itself."""
+    holder, fill, blip = Element("holder"), Element("blipFill"), Element("blip", {"r:embed": id_ or ""})
+    fill.append(blip)
+    if kind is Kind.PATTERN:
+        fill.append(Element("tile"))
+    holder.append(fill)
+    x, y, width, height = box[0] if box is not None else (0.0, 0.0, 0.0, 0.0)
+    Shapes(package, part, sink, hidden=hidden).fill(holder, multiply(box_frame(x, y, width, height), EMU))
+
+
+def _index(text: str | None) -> int:
+    return max(0, min(_MOST_CELLS, int(number(text))))
