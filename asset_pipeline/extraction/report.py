@@ -14,7 +14,7 @@ import os
 import time
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from shutil import rmtree
@@ -22,13 +22,14 @@ from tempfile import mkdtemp
 
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
-from asset_pipeline.extraction.engine import Request, extractor_version, load_engine
+from asset_pipeline.extraction.engine import ENGINES, Request, engine_for, extractor_version, load_engine
 from asset_pipeline.extraction.rows import Gallery
 from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
 from asset_pipeline.model import Extraction, Page, Source, Timings
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
-from asset_pipeline.validation.documents import HEAD, declared_type, judge, read_signature
+from asset_pipeline.settings import load_settings
+from asset_pipeline.validation.documents import declared_type, judge, recognise
 
 REPORT_FILE = "report.json"
 
@@ -48,26 +49,28 @@ def extract(
     figures: bool = True,
     workers: int | None = None,
     pixels: bool = False,
+    pool: DecoderPool | None = None,
 ) -> Extraction:
     """Read ``file``, write its pictures and ``report.json`` into the folder ``out``, return the report.
 
+    ``engine`` reads PDF; office files have an engine of their own.
     ``workers`` is the number of decoder processes (default: all cores); ``pixels`` asks for
-    ``pixel_sha256`` of every picture. Never raises for a bad document: see ``Extraction.outcome``.
+    ``pixel_sha256`` of every picture; many documents share the start of one open ``pool``. Never raises
+    for a bad document: see ``Extraction.outcome``.
     Raises UsageError for an unknown engine, a file that is not there or a folder that cannot be written.
     """
     policy = policy or Policy()
-    chosen = load_engine(engine)
+    if engine not in ENGINES:
+        load_engine(engine)  # raises, and says which there are
     count = workers or len(os.sched_getaffinity(0))
     began = time.monotonic()
     admitted = _admit(Path(file), policy)
     spent = _milliseconds(began)
+    engine = engine_for(admitted.source.media_type, engine)
     folder = _prepare(Path(out))
-    report = Extraction(
-        source=admitted.source,
-        outcome=admitted.refused or "ok",
-        extractor_version=extractor_version(chosen, policy),
-    )
-    if admitted.refused is None:
+    if admitted.refused is not None:
+        report = _unread(admitted, engine, policy)
+    else:
         scratch = Path(mkdtemp(prefix=".reading-", dir=folder))
         try:
             request = Request(
@@ -81,8 +84,10 @@ def extract(
                 figures=figures,
                 pixels=pixels,
             )
-            with DecoderPool(count, policy, warm=(engine,)) as pool:
-                report = _Reading(pool, engine, request, folder, report).read(count)
+            caged = load_settings().sandbox
+            with nullcontext(pool) if pool else DecoderPool(count, policy, warm=(engine,), caged=caged) as opened:
+                report = _unread(admitted, engine, policy)  # imports the engine here while the pool does so there
+                report = _Reading(opened, engine, request, folder, report).read(count)
         finally:
             rmtree(scratch, ignore_errors=True)
     report = report.model_copy(update={"timings_ms": report.timings_ms.model_copy(update={"admit": spent})})
@@ -188,21 +193,24 @@ class _Admitted:
     refused: Reason | None
 
 
+def _unread(admitted: _Admitted, engine: str, policy: Policy) -> Extraction:
+    version = extractor_version(load_engine(engine), policy)
+    return Extraction(source=admitted.source, outcome=admitted.refused or "ok", extractor_version=version)
+
+
 def _admit(file: Path, policy: Policy) -> _Admitted:
     """Stream the file once: digest, size, signature. Raises UsageError where there is no file."""
-    digest, size, head = hashlib.sha256(), 0, b""
+    digest, size, declared = hashlib.sha256(), 0, declared_type(file.name)
     try:
         if not file.is_file():
             raise UsageError(f"There is no file {str(file)!r}.", "Name a document to read.")
         with file.open("rb") as stream:
             while piece := stream.read(_PIECE):
-                head = head or piece[:HEAD]
                 digest.update(piece)
                 size += len(piece)
+            signature = recognise(stream, declared)
     except OSError as error:
         raise UsageError(f"The file cannot be read ({error.strerror}).", "Check its permissions.") from None
-    declared = declared_type(file.name)
-    signature = read_signature(head, declared)
     refused = judge(size, signature, declared, policy.media_types.documents)
     if size > policy.limits.source_bytes:
         refused = Reason.PAYLOAD_TOO_LARGE

@@ -3,13 +3,14 @@
 The answer is one JSON file beside the picture files in the request's folder. It is read when the
 decoder's whole process group is dead, from the folder's descriptor: a symbolic link to a key file
 must not be published as a picture. Size, depth, keys, types, page numbers, digests: whatever does not
-fit makes the decoder lost (``DecoderLost``), never the caller fail.
+fit makes the decoder lost (``DecoderLost``), never the caller fail. What the fields may say: ``claims``.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import math
 import os
 import stat
 from collections import Counter
@@ -22,6 +23,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from asset_pipeline.extraction.engine import Inspection, Request
+from asset_pipeline.extraction.sandbox import claims
 from asset_pipeline.model import Extraction
 from asset_pipeline.reasons import Reason
 
@@ -30,13 +32,7 @@ ANSWER_FILE = "answer.json"
 ANSWER_BYTES = 64 * 1024 * 1024
 ANSWER_DEPTH = 16
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_EXTENSIONS = {
-    "image/png": "png",
-    "image/jpeg": "jpg",
-    "image/jp2": "jp2",
-    "image/tiff": "tif",
-    "image/webp": "webp",
-}
+_LARGEST_NUMBER = 2**63 - 1
 _INSPECTION: TypeAdapter[Inspection] = TypeAdapter(Inspection)
 
 
@@ -52,17 +48,29 @@ class DecoderLost(Exception):
 class EngineFailed(Exception):
     """The engine met an exception it should not have. Holds its type and place, no words of it."""
 
+    def __init__(self, where: str, reason: Reason = Reason.INTERNAL_ERROR) -> None:
+        super().__init__(where)
+        self.reason = reason
+
 
 def write_answer(
-    out: Path, *, inspection: Inspection | None = None, extraction: Extraction | None = None, failure: str | None = None
+    out: Path,
+    *,
+    inspection: Inspection | None = None,
+    extraction: Extraction | None = None,
+    failure: str | None = None,
+    file_too_large: bool = False,
 ) -> None:
-    """Leave one answer in ``out``. An answer beyond the bound becomes a refusal of the document."""
+    """Leave one answer in ``out``. An answer beyond the bound becomes a refusal of the document.
+
+    ``failure`` is where an engine failed; ``file_too_large`` says that it was the limit of a file.
+    """
     if extraction is not None:
         body: dict[str, Any] = {"extraction": extraction.model_dump(mode="json")}
     elif inspection is not None:
         body = {"inspection": _INSPECTION.dump_python(inspection, mode="json")}
     else:
-        body = {"failure": failure}
+        body = {"file_too_large" if file_too_large else "failure": failure}
     encoded = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
     if len(encoded) > ANSWER_BYTES and extraction is not None:
         refused = {"outcome": Reason.PLACEMENT_BUDGET_EXCEEDED, "pages": [], "pictures": []}
@@ -82,7 +90,7 @@ def read_inspection(request: Request) -> Inspection:
         except ValidationError:
             raise _unbelievable("the inspection does not fit its shape") from None
         _require(inspection.source.sha256 == request.source_sha256, "it is about another document")
-        _prune(request.out, keep=set())
+        _prune(folder, keep=set())
         return inspection
 
 
@@ -95,11 +103,13 @@ def read_extraction(request: Request) -> Extraction:
         except ValidationError:
             raise _unbelievable("the extraction does not fit its shape") from None
         _check_rows(extraction, request)
+        unbelievable = claims.why_unbelievable(extraction)
+        if unbelievable:
+            raise _unbelievable(unbelievable)
         for picture in extraction.pictures:
-            _require(picture.file == f"{picture.sha256}.{_EXTENSIONS.get(picture.media_type)}", "a file is misnamed")
             _require(_digest(folder, picture.file, picture.bytes) == picture.sha256, "a file differs from its digest")
-        _prune(request.out, keep={picture.file for picture in extraction.pictures})
-        return extraction
+        _prune(folder, keep={picture.file for picture in extraction.pictures})
+        return claims.plain(extraction)
 
 
 def _check_rows(extraction: Extraction, request: Request) -> None:
@@ -114,8 +124,6 @@ def _check_rows(extraction: Extraction, request: Request) -> None:
     known = Counter(picture.sha256 for picture in extraction.pictures)
     _require(not known or max(known.values()) == 1, "a picture appears twice")
     for page in extraction.pages:
-        names = [row.name for row in page.placements]
-        _require(len(names) == len(set(names)), "a name appears twice")
         for row in page.placements:
             _require(all(digest in known for digest in (row.picture, row.display) if digest), "a picture has no file")
 
@@ -153,12 +161,20 @@ def _read_body(folder: int) -> dict[str, Any]:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             encoded = file.read(ANSWER_BYTES + 1)
     try:
-        body = json.loads(encoded, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
+        body = json.loads(
+            encoded,
+            object_pairs_hook=_without_duplicates,
+            parse_constant=_no_constant,
+            parse_float=_finite,
+            parse_int=_whole,
+        )
     except (ValueError, RecursionError):
         raise _unbelievable("the answer is not JSON") from None
     _require(isinstance(body, dict) and len(body) == 1 and _depth(body, ANSWER_DEPTH), "the answer is oddly shaped")
     if isinstance(body.get("failure"), str):
-        raise EngineFailed(body["failure"][:200])
+        raise EngineFailed(_printable(body["failure"]))
+    if isinstance(body.get("file_too_large"), str):
+        raise EngineFailed(_printable(body["file_too_large"]), Reason.EXPANDED_SIZE_EXCEEDED)
     result: dict[str, Any] = body
     return result
 
@@ -172,6 +188,25 @@ def _without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _no_constant(_: str) -> Any:
     raise ValueError("not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("not a number")
+    return number
+
+
+def _whole(digits: str) -> int:
+    number = int(digits)
+    if abs(number) > _LARGEST_NUMBER:
+        raise ValueError("no database holds that number")
+    return number
+
+
+def _printable(text: str) -> str:
+    """The word of a decoder that goes into a log: one line of ASCII."""
+    return "".join(letter for letter in text[:200] if " " <= letter <= "~")
 
 
 def _depth(value: Any, left: int) -> bool:
@@ -188,22 +223,23 @@ def _digest(folder: int, name: str, size: int) -> str:
             return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _prune(out: Path, keep: set[str]) -> None:
-    """Remove whatever the answer does not name, the answer itself included."""
-    for entry in list(out.iterdir()):
-        if entry.name in keep:
+def _prune(folder: int, keep: set[str]) -> None:
+    """Remove whatever the answer does not name, the answer itself included; follows no link."""
+    for name in os.listdir(folder):
+        if name in keep:
             continue
-        if entry.is_dir() and not entry.is_symlink():
-            rmtree(entry, ignore_errors=True)
-        else:
-            with suppress(FileNotFoundError):
-                entry.unlink()
+        try:
+            os.unlink(name, dir_fd=folder)
+        except FileNotFoundError:
+            continue
+        except OSError:  # a folder, which each system tells in its own way
+            rmtree(name, ignore_errors=True, dir_fd=folder)
 
 
 def clear(out: Path) -> None:
     """Empty the folder of a decoder that was lost, so that it can be used again."""
-    with suppress(OSError):
-        _prune(out, keep=set())
+    with suppress(OSError, DecoderLost), _folder(out) as folder:
+        _prune(folder, keep=set())
 
 
 def _require(condition: bool, what: str) -> None:

@@ -7,34 +7,38 @@ and place in our own code.
 
 from __future__ import annotations
 
+import errno
 import os
-import resource
 import signal
 import traceback
+from collections.abc import Collection
 from pathlib import Path
 from typing import NoReturn
 
 from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.extraction.sandbox.answers import write_answer
 from asset_pipeline.extraction.sandbox.confine import confine
-from asset_pipeline.extraction.sandbox.protocol import Exit, Order, request_from_json
+from asset_pipeline.extraction.sandbox.protocol import Exit, Order, Task, request_from_json
 
 
-def become_decoder(order: Order, parent: int) -> NoReturn:
-    """Carry out ``order`` in this freshly forked process and end it."""
-    status = Exit.NO_ANSWER
+def become_decoder(order: Order, parent: int, filters: Collection[str]) -> NoReturn:
+    """Carry out ``order`` in this freshly forked process, caged by ``filters``, and end it."""
+    status = Exit.NOT_CONFINED
     try:
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
         request = request_from_json(order.request)
         confine(
+            request.document,
             request.out,
             parent=parent,
             seconds=order.seconds,
             memory_bytes=order.memory_bytes,
             file_bytes=order.file_bytes,
+            filters=filters,
         )
-        _carry_out(order, request)
+        status = Exit.NO_ANSWER
+        carry_out(order.task, order.engine, request)
         status = Exit.ANSWERED
     except MemoryError:
         status = Exit.OUT_OF_MEMORY
@@ -43,19 +47,19 @@ def become_decoder(order: Order, parent: int) -> NoReturn:
         os._exit(status)
 
 
-def _carry_out(order: Order, request: Request) -> None:
+def carry_out(task: Task, name: str, request: Request) -> None:
+    """Have the engine ``name`` do ``task`` and leave its answer file. Raises MemoryError alone."""
     try:
-        engine = load_engine(order.engine)
-        if order.task == "inspect":
+        engine = load_engine(name)
+        if task == "inspect":
             write_answer(request.out, inspection=engine.inspect(request))
-            return
-        extraction = engine.extract(request)
-        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-        write_answer(request.out, extraction=extraction.model_copy(update={"peak_rss_bytes": peak}))
+        else:
+            write_answer(request.out, extraction=engine.extract(request))
     except MemoryError:
         raise
     except Exception as error:  # noqa: BLE001 - the border of the process, see above
-        write_answer(request.out, failure=describe(error))
+        too_large = isinstance(error, OSError) and error.errno == errno.EFBIG
+        write_answer(request.out, failure=describe(error), file_too_large=too_large)
 
 
 def describe(error: BaseException) -> str:

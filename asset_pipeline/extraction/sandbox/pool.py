@@ -23,12 +23,14 @@ from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import asset_pipeline
 from asset_pipeline.errors import ConfigurationError
 from asset_pipeline.extraction.engine import ENGINES, Inspection, Request
 from asset_pipeline.extraction.sandbox import answers
 from asset_pipeline.extraction.sandbox.answers import DecoderLost, EngineFailed
+from asset_pipeline.extraction.sandbox.confine import LANDLOCK, SECCOMP
 from asset_pipeline.extraction.sandbox.protocol import Ending, Exit, Hello, Order, Task, request_to_json, to_line
 from asset_pipeline.model import Extraction, Source
 from asset_pipeline.policy import Policy
@@ -41,6 +43,7 @@ _ZYGOTE_GRACE_SECONDS = 10.0
 _START_SECONDS = 60.0
 # A process that died of an allocation that failed had most of its address space in use.
 _NEARLY_ALL = 0.8
+_UNCAGED = threading.Lock()
 _ZYGOTE = "asset_pipeline.extraction.sandbox.zygote"
 
 
@@ -54,10 +57,16 @@ class DecoderPool:
         *,
         engines: Mapping[str, str] | None = None,
         warm: Sequence[str] = ("pdf",),
+        caged: bool = True,
     ) -> None:
-        """``engines`` (name to ``module:class``) come before the registry's; ``warm`` are imported at once."""
+        """``engines`` (name to ``module:class``) come before the registry's; ``warm`` are imported at once.
+
+        ``caged`` False reads in this very process, one document at a time, with no deadline and no limit of
+        memory: for a system that cannot fork, and warned of each time.
+        """
         self._policy = policy
-        self._hello = Hello(engines={**ENGINES, **(engines or {})}, warm=list(warm))
+        self._caged = caged
+        self._hello = Hello(engines={**ENGINES, **(engines or {})}, warm=list(warm), filters=[LANDLOCK, SECCOMP])
         self._slots = threading.BoundedSemaphore(workers)
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
@@ -65,8 +74,11 @@ class DecoderPool:
         self._closed = False
 
     def __enter__(self) -> DecoderPool:
-        with self._lock:
-            self._line = _ZygoteLine(self._hello)
+        if self._caged:
+            with self._lock:
+                self._line = _ZygoteLine(self._hello)
+        else:
+            _LOG.warning("documents are read without a cage, because ASSET_PIPELINE_SANDBOX is off")
         return self
 
     def __exit__(
@@ -82,6 +94,15 @@ class DecoderPool:
         if line is not None:
             line.close()
 
+    @property
+    def cage(self) -> str:
+        """What holds its decoders, for a record: ``landlock-7+seccomp+rlimits``; ``none`` where it is off."""
+        with self._lock:
+            line = self._line
+        if not self._caged:
+            return "none"
+        return line.cage() if line is not None else "unknown"
+
     def inspect(self, engine: str, request: Request) -> Inspection:
         """Open the document and count its pages. Raises DecoderLost; ``request.out`` is empty afterwards."""
         try:
@@ -93,7 +114,7 @@ class DecoderPool:
         except EngineFailed as failure:
             _LOG.error("engine %s failed while inspecting: %s", engine, failure)
             answers.clear(request.out)
-            return Inspection(source=_unread(request), outcome=Reason.INTERNAL_ERROR)
+            return Inspection(source=_unread(request), outcome=failure.reason)
 
     def extract(self, engine: str, request: Request, *, seconds: float | None = None) -> Extraction:
         """Read the pages. Raises DecoderLost; ``request.out`` then is empty, else holds the answer's files.
@@ -102,19 +123,22 @@ class DecoderPool:
         """
         allowed = self._policy.limits.document_seconds
         try:
-            self._run("extract", engine, request, allowed if seconds is None else min(seconds, allowed))
-            return answers.read_extraction(request)
+            peak = self._run("extract", engine, request, allowed if seconds is None else min(seconds, allowed))
+            return answers.read_extraction(request).model_copy(update={"peak_rss_bytes": peak})
         except DecoderLost:
             answers.clear(request.out)
             raise
         except EngineFailed as failure:
             _LOG.error("engine %s failed while extracting: %s", engine, failure)
             answers.clear(request.out)
-            return Extraction(source=_unread(request), outcome=Reason.INTERNAL_ERROR, extractor_version=engine)
+            return Extraction(source=_unread(request), outcome=failure.reason, extractor_version=engine)
 
-    def _run(self, task: Task, engine: str, request: Request, seconds: float) -> None:
+    def _run(self, task: Task, engine: str, request: Request, seconds: float) -> int:
+        """Wait until the decoder has answered; its highest resident memory in bytes. Raises DecoderLost."""
         limits = self._policy.limits
         located = replace(request, document=request.document.absolute(), out=request.out.absolute())
+        if not self._caged:
+            return _run_uncaged(task, engine, located)
         with self._slots:
             order = Order(
                 number=next(self._numbers),
@@ -128,7 +152,9 @@ class DecoderPool:
             line = self._open_line()
             ending = line.ask(order)
             try:
-                _judge(ending.result(seconds + _ZYGOTE_GRACE_SECONDS + _START_SECONDS), limits.decoder_bytes)
+                ended = ending.result(seconds + _ZYGOTE_GRACE_SECONDS + _START_SECONDS)
+                _judge(ended, limits.decoder_bytes)
+                return ended.peak_rss_bytes
             except FutureTimeout:
                 line.close()
                 raise DecoderLost(Reason.DEADLINE_EXCEEDED, "the zygote does not answer") from None
@@ -152,6 +178,8 @@ class _ZygoteLine:
     def __init__(self, hello: Hello) -> None:
         self.over = False
         self.greeted = False
+        self._cage = ""
+        self._told = threading.Event()
         self._lock = threading.Lock()
         self._waiting: dict[int, Future[Ending]] = {}
         self._ours, theirs = socket.socketpair()
@@ -171,6 +199,11 @@ class _ZygoteLine:
             with suppress(OSError):
                 self._ours.sendall(to_line(order))
         return ending
+
+    def cage(self) -> str:
+        """The zygote's word on what holds its decoders, waited for; ``unknown`` where it never came up."""
+        self._told.wait(_START_SECONDS)
+        return self._cage or "unknown"
 
     def close(self) -> None:
         """Hang up: the zygote ends its decoders and itself."""
@@ -202,11 +235,12 @@ class _ZygoteLine:
         finally:
             self._end(process)
 
-    def _hear(self, word: dict[str, int]) -> None:
-        if "threads" in word:
-            self.greeted = True
+    def _hear(self, word: dict[str, Any]) -> None:
+        if "cage" in word:
+            self.greeted, self._cage = True, word["cage"]
+            self._told.set()
             return
-        ending = Ending(**word)  # type: ignore[arg-type]
+        ending = Ending(**word)
         with self._lock:
             waiting = self._waiting.pop(ending.number, None)
         if waiting is not None:
@@ -221,6 +255,7 @@ class _ZygoteLine:
                 process.wait()
         with self._lock:
             self.over = True
+            self._told.set()
             waiting, self._waiting = self._waiting, {}
             self._ours.close()
         for ending in waiting.values():
@@ -235,11 +270,25 @@ def _judge(ending: Ending, memory_bytes: int) -> None:
         return
     if ending.status == Exit.OUT_OF_MEMORY:
         raise DecoderLost(Reason.MEMORY_EXCEEDED)
+    if ending.status == Exit.NOT_CONFINED:
+        raise DecoderLost(Reason.DECODER_CRASHED, "it could not be confined")
     # Native code ends by a signal when an allocation fails, which looks like any crash from outside.
-    if ending.status < 0 and ending.peak_address_space >= _NEARLY_ALL * memory_bytes:
+    if ending.status < 0 and max(ending.peak_address_space, ending.peak_rss_bytes) >= _NEARLY_ALL * memory_bytes:
         raise DecoderLost(Reason.MEMORY_EXCEEDED, f"signal {-ending.status}")
     how = f"signal {-ending.status}" if ending.status < 0 else f"exit status {ending.status}"
     raise DecoderLost(Reason.DECODER_CRASHED, how)
+
+
+def _run_uncaged(task: Task, engine: str, request: Request) -> int:
+    """Read in this process. PDFium and the settings of Pillow are the process's, so one at a time."""
+    from asset_pipeline.extraction.sandbox.child import carry_out
+
+    with _UNCAGED:
+        try:
+            carry_out(task, engine, request)
+        except MemoryError:
+            raise DecoderLost(Reason.MEMORY_EXCEEDED) from None
+    return 0
 
 
 def _environment() -> dict[str, str]:

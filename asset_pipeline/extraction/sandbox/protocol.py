@@ -25,14 +25,16 @@ class Exit(IntEnum):
     ANSWERED = 0
     OUT_OF_MEMORY = 3
     NO_ANSWER = 4
+    NOT_CONFINED = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """First line to a zygote: the engines it may load, and which to import before any request."""
+    """First line to a zygote: the engines it may load, which to import before any request, which filters to use."""
 
     engines: dict[str, str]
     warm: list[str]
+    filters: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +52,9 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The zygote has imported what it was told to."""
+    """The zygote has imported what it was told to. ``cage`` is what this kernel holds its decoders with."""
 
-    threads: int
+    cage: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +65,7 @@ class Ending:
     status: int
     late: bool
     peak_address_space: int
+    peak_rss_bytes: int
 
 
 _REQUEST: TypeAdapter[Request] = TypeAdapter(Request)

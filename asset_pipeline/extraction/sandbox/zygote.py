@@ -19,13 +19,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from PIL import Image
-
-from asset_pipeline.errors import UsageError
-from asset_pipeline.extraction.engine import ENGINES, load_engine
+from asset_pipeline.extraction.engine import ENGINES
 from asset_pipeline.extraction.sandbox.child import become_decoder
-from asset_pipeline.extraction.sandbox.confine import die_with_parent
+from asset_pipeline.extraction.sandbox.confine import describe_cage, die_with_parent, probe
+from asset_pipeline.extraction.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
 from asset_pipeline.extraction.sandbox.protocol import Ending, Hello, Order, Ready, to_line
+from asset_pipeline.extraction.sandbox.warm import warm_up
 
 SAMPLE_SECONDS = 0.05
 
@@ -45,6 +44,10 @@ class Zygote:
         self._control = control
         self._unread = b""
         self._decoders: dict[int, _Decoder] = {}
+        self._filters: frozenset[str] = frozenset()
+        self._warm: set[str] = set()
+        # What a decoder leaves behind comes here, not to init, and is ended.
+        prctl(PR_SET_CHILD_SUBREAPER, 1)
         self._wake, wake = os.pipe()
         os.set_blocking(self._wake, False)
         os.set_blocking(wake, False)
@@ -82,11 +85,11 @@ class Zygote:
         hello = Hello(**json.loads(line))
         ENGINES.update(hello.engines)
         for name in hello.warm:
-            _warm(name)
-        Image.init()  # its plugins would else be imported again in every decoder
+            self._warm_up(name)
         gc.collect()
         gc.freeze()
-        self._control.sendall(to_line(Ready(threads=_threads())))
+        self._filters = probe(hello.filters)
+        self._control.sendall(to_line(Ready(cage=describe_cage(self._filters))))
 
     def _pause(self) -> float | None:
         if not self._decoders:
@@ -111,7 +114,7 @@ class Zygote:
             self._start(Order(**json.loads(line)))
 
     def _start(self, order: Order) -> None:
-        _warm(order.engine)
+        self._warm_up(order.engine)
         if _threads() != 1:
             # A fork would carry over one thread and the locks of all: better no decoder at all.
             raise SystemExit("The zygote has more than one thread.")
@@ -119,25 +122,39 @@ class Zygote:
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            become_decoder(order, parent)
+            become_decoder(order, parent, self._filters)
         self._decoders[pid] = _Decoder(order, deadline=time.monotonic() + order.seconds)
 
+    def _warm_up(self, name: str) -> None:
+        if name not in self._warm:
+            self._warm.add(name)
+            warm_up(name)
+
     def _reap(self) -> None:
-        while self._decoders:
-            gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
-            if gone is None:
-                return
+        for gone in iter(_next_gone, None):
             # Not reaped yet, so the number still names its group and nothing else: end what it left behind.
-            _kill(gone.si_pid)
-            _, code, _ = os.wait4(gone.si_pid, 0)
-            decoder = self._decoders.pop(gone.si_pid)
+            _kill(gone)
+            _, code, used = os.wait4(gone, 0)
+            decoder = self._decoders.pop(gone, None)
+            self._end_strays()
+            if decoder is None:
+                continue
             ending = Ending(
                 number=decoder.order.number,
                 status=os.waitstatus_to_exitcode(code),
                 late=decoder.late,
                 peak_address_space=decoder.peak_address_space,
+                peak_rss_bytes=used.ru_maxrss * 1024,
             )
             self._control.sendall(to_line(ending))
+
+    def _end_strays(self) -> None:
+        """End what fled from a decoder's group: our children by now, and no decoders of ours."""
+        children = Path(f"/proc/self/task/{os.getpid()}/children")
+        with suppress(OSError):  # a kernel without such lists
+            for pid in map(int, children.read_text("ascii").split()):
+                if pid not in self._decoders:
+                    _kill(pid)
 
     def _watch(self) -> None:
         now = time.monotonic()
@@ -148,10 +165,13 @@ class Zygote:
                 _kill(pid)
 
 
-def _warm(name: str) -> None:
-    # A missing engine or library is not the zygote's failure: the decoder process meets it again and answers.
-    with suppress(UsageError, ImportError):
-        load_engine(name).version()
+def _next_gone() -> int | None:
+    """Process id of a child that has ended and is not reaped; None where there is none."""
+    try:
+        gone = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return None
+    return None if gone is None else gone.si_pid
 
 
 def _threads() -> int:

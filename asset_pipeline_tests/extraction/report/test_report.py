@@ -92,9 +92,9 @@ def test_a_document_that_loses_its_decoder_is_refused_and_leaves_no_picture(
     ("name", "content", "reason"),
     [
         ("program.pdf", b"MZ\x90\x00 a program", Reason.SIGNATURE_MISMATCH),
-        ("letter.docx", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml", Reason.MEDIA_TYPE_NOT_ALLOWED),
+        ("letter.docx", b"PK\x03\x04" + b"\0" * 26 + b"[Content_Types].xml", Reason.TRUNCATED_DOCUMENT),
         ("picture.png", b"\x89PNG\r\n\x1a\n", Reason.MEDIA_TYPE_NOT_ALLOWED),
-        ("empty.pdf", b"", Reason.TRUNCATED_DOCUMENT),
+        ("empty.pdf", b"", Reason.EMPTY_DOCUMENT),
     ],
 )
 def test_what_is_no_document_is_refused_with_a_report(

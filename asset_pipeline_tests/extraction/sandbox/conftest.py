@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,29 +13,33 @@ from asset_pipeline.extraction.engine import Request
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.policy import Limits, Policy
 
-MODULE = "hostile_engines"
 ENGINES = {
-    name: f"{MODULE}:{name}"
+    name: f"hostile_engines:{name}"
     for name in (
-        *("Honest", "Sleeps", "LeavesChild", "Allocates", "DiesOfHunger", "Aborts", "Spins", "Raises"),
-        *("Surroundings", "LinksToKey", "HardLink", "NamedPipe", "OtherBytes", "OtherDocument", "OtherPage"),
-        *("DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer", "AnswerIsLink"),
+        *("Honest", "Sleeps", "LeavesChild", "LeavesSession", "Allocates", "AllocatesAtOnce", "DiesOfHunger", "Aborts"),
+        *("Spins", "IgnoresSignals", "Raises", "WritesTooMuch", "Surroundings", "LinksToKey", "HardLink", "NamedPipe"),
+        *("OtherBytes", "OtherDocument", "OtherPage", "DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer"),
+        *("AnswerIsLink", "ClosesEverything", "RemovesFolder", "FolderIsLink", "EndlessNumber", "OtherCounts"),
+        *("NumberBeyondDatabases", "NameOfAnotherPage", "PictureWithoutFile", "UnknownField", "TextOfTheDocument"),
     )
-}
+} | {"Tries": "trying_engines:Tries"}
 
 MakePool = Callable[..., DecoderPool]
 
 
 @pytest.fixture
 def make_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
-    """A pool with the misbehaving engines; ``limits`` are those of its policy."""
+    """A pool with the misbehaving engines; ``limits`` are those of its policy, ``filters`` what its kernel has."""
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     pools = []
 
-    def make(workers: int = 2, **limits: float) -> DecoderPool:
+    def make(workers: int = 2, filters: list[str] | None = None, **limits: float) -> DecoderPool:
         policy = Policy(limits=Limits.model_validate(limits))
-        pools.append(DecoderPool(workers, policy, engines=ENGINES, warm=()))
-        return pools[-1]
+        pool = DecoderPool(workers, policy, engines=ENGINES, warm=())
+        if filters is not None:
+            pool._hello = replace(pool._hello, filters=filters)
+        pools.append(pool)
+        return pool
 
     yield make
     for pool in pools:

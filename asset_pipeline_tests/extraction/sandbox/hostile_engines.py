@@ -6,13 +6,14 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
-import sys
 import time
+from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
+from asset_pipeline import account
 from asset_pipeline.extraction.engine import Inspection, Request
-from asset_pipeline.model import Extraction, Page, Picture, Source
+from asset_pipeline.model import Extraction, Page, Picture, Placement, Source
 
 
 def source_of(request: Request) -> Source:
@@ -25,11 +26,24 @@ def source_of(request: Request) -> Source:
     )
 
 
-def answer(request: Request, pictures: list[Picture] | None = None) -> Extraction:
+def answer(request: Request, pictures: list[Picture] | None = None, rows: Sequence[Placement] = ()) -> Extraction:
     pages = [Page(page=number, drawn=0) for number in range(request.first, (request.last or 3) + 1)]
+    pages[0] = account.count(pages[0].model_copy(update={"placements": list(rows)}))
     return Extraction(
         source=source_of(request), outcome="ok", extractor_version="test/1", pages=pages, pictures=pictures or []
     )
+
+
+def a_row() -> Placement:
+    return Placement.model_validate(
+        {
+            "name": "page-001-image-001", "picture": None, "object_id": None, "kind": "raster", "width": 1,
+            "height": 1, "filter": [], "colour_space": None, "bits": 8, "matrix": [1, 0, 0, 1, 0, 0],
+            "bbox": [0, 0, 1, 1], "display_bbox": [0, 0, 1, 1], "visible": 1.0, "ppi": [72, 72],
+            "print_mm": [1, 1], "flags": [], "display": None, "status": "quarantined",
+            "reason": "malformed_stream",
+        }
+    )  # fmt: skip
 
 
 def a_picture(content: bytes, **changes: object) -> Picture:
@@ -40,6 +54,14 @@ def a_picture(content: bytes, **changes: object) -> Picture:
         "pixel_sha256": None, "phash": None,
     }  # fmt: skip
     return Picture.model_validate(row | changes)
+
+
+def with_facts(request: Request, facts: object) -> Extraction:
+    """An answer whose one file holds ``facts`` as JSON."""
+    content = json.dumps(facts).encode()
+    picture = a_picture(content)
+    (request.out / picture.file).write_bytes(content)
+    return answer(request, [picture])
 
 
 class Honest:
@@ -67,12 +89,24 @@ class Sleeps(Honest):
 
 
 class LeavesChild(Honest):
-    """Starts a process that outlives it, then answers."""
+    """Starts a process that outlives it, then answers. ``session`` takes it out of the decoder's group first."""
+
+    session = False
 
     def extract(self, request: Request) -> Extraction:
-        left = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
-        request.document.with_suffix(".pid").write_text(str(left.pid))
+        if os.fork() == 0:
+            if self.session:
+                os.setsid()
+            request.document.with_suffix(".pid").write_text(str(os.getpid()))
+            time.sleep(60)
+            os._exit(0)
+        while not request.document.with_suffix(".pid").exists():
+            time.sleep(0.01)
         return answer(request)
+
+
+class LeavesSession(LeavesChild):
+    session = True
 
 
 class Allocates(Honest):
@@ -116,7 +150,7 @@ class Raises(Honest):
 
 
 class Surroundings(Honest):
-    """Tells what the process can see, in the printed label of its page."""
+    """Tells what the process can see, in the file of its answer."""
 
     def extract(self, request: Request) -> Extraction:
         print("secret words of the document", flush=True)
@@ -124,12 +158,17 @@ class Surroundings(Honest):
             "environment": dict(os.environ),
             "group": os.getpgid(0) == os.getpid(),
             "folder": Path.cwd() == request.out,
-            "descriptors": sorted(int(entry.name) for entry in Path("/proc/self/fd").iterdir())[:-1],
-            "arguments": Path("/proc/self/cmdline").read_bytes().decode(),
+            "descriptors": [number for number in range(64) if _is_open(number)],
             "password": request.password,
         }
-        reply = answer(request)
-        return reply.model_copy(update={"pages": [reply.pages[0].model_copy(update={"label": json.dumps(facts)})]})
+        return with_facts(request, facts)
+
+
+def _is_open(number: int) -> bool:
+    with suppress(OSError):
+        os.fstat(number)
+        return True
+    return False
 
 
 class LinksToKey(Honest):
@@ -204,4 +243,100 @@ class HugeAnswer(_RawAnswer):
 class AnswerIsLink(_RawAnswer):
     def extract(self, request: Request) -> Extraction:
         (request.out / "answer.json").symlink_to(request.document)
+        os._exit(0)
+
+
+class AllocatesAtOnce(Honest):
+    def extract(self, request: Request) -> Extraction:
+        bytearray(3 * 1024 * 1024 * 1024)
+        return answer(request)
+
+
+class WritesTooMuch(Honest):
+    def extract(self, request: Request) -> Extraction:
+        with (request.out / "large").open("wb") as file:
+            for _ in range(100):
+                file.write(bytes(16 * 1024 * 1024))
+        return answer(request)
+
+
+class IgnoresSignals(Honest):
+    def extract(self, request: Request) -> Extraction:
+        for number in set(signal.Signals) - {signal.SIGKILL, signal.SIGSTOP}:
+            signal.signal(number, signal.SIG_IGN)
+        while True:
+            pass
+
+
+class ClosesEverything(Honest):
+    """Hangs up on whoever may listen, and talks into every descriptor there may be."""
+
+    def extract(self, request: Request) -> Extraction:
+        for number in range(64):
+            with suppress(OSError):
+                os.write(number, b'{"number": 1, "status": 0, "late": false}\n')
+        os.closerange(0, 64)
+        os._exit(0)
+
+
+class RemovesFolder(Honest):
+    def extract(self, request: Request) -> Extraction:
+        request.out.rmdir()
+        os._exit(0)
+
+
+class FolderIsLink(Honest):
+    """Puts a link to a folder of others where its own was."""
+
+    def extract(self, request: Request) -> Extraction:
+        request.out.rmdir()
+        request.out.symlink_to(request.document.parent)
+        os._exit(0)
+
+
+class _Edited(Honest):
+    """An honest answer with one thing changed in its JSON."""
+
+    old, new = "", ""
+
+    def extract(self, request: Request) -> Extraction:
+        text = json.dumps({"extraction": answer(request, rows=[a_row()]).model_dump(mode="json")})
+        assert text.count(self.old) >= 1
+        (request.out / "answer.json").write_text(text.replace(self.old, self.new, 1))
+        os._exit(0)
+
+
+class EndlessNumber(_Edited):
+    old, new = '"visible": 1.0', '"visible": 1e999'
+
+
+class NumberBeyondDatabases(_Edited):
+    old, new = '"object_id": null', f'"object_id": {10**30}'
+
+
+class OtherCounts(_Edited):
+    old, new = '"quarantined": 1', '"quarantined": 7'
+
+
+class NameOfAnotherPage(_Edited):
+    old, new = '"page-001-image-001"', '"page-009-image-001"'
+
+
+class PictureWithoutFile(_Edited):
+    old, new = '"picture": null', f'"picture": "{"0" * 64}"'
+
+
+class UnknownField(_Edited):
+    old, new = '"visible": 1.0', '"visible": 1.0, "more": 1'
+
+
+class TextOfTheDocument(_Edited):
+    """Puts text of the document where the names of PDF's own things are expected, and marks in its label."""
+
+    old, new = '"label": null', '"label": "i\\u0000\\n\\ud800<b>"'
+
+    def extract(self, request: Request) -> Extraction:
+        row = a_row().model_copy(update={"filter": ["FlateDecode", "words"], "colour_space": "more words"})
+        text = json.dumps({"extraction": answer(request, rows=[row]).model_dump(mode="json")})
+        (request.out / "answer.json").write_text(text.replace(self.old, self.new, 1))
         os._exit(0)

@@ -1,0 +1,43 @@
+"""How this program logs: one set-up, for the command line and for whoever embeds the domain.
+
+A line holds ids, counts, durations and reasons (REQUIREMENTS R8.3). What we do not write ourselves is held to
+that here: control characters never reach the log, and of an exception that a library logs its type and place
+remain, because its text may quote a document, a name or a path. Dagster's own event log is ``defs``'.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import traceback
+from pathlib import Path
+from types import TracebackType
+
+FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+OURS = "asset_pipeline"
+
+_Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
+
+
+class OneLine(logging.Formatter):
+    """A record as one printable line; an exception by type and place."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        record.exc_text = None  # another handler's wording, with the exception's own text
+        whole = super().format(record)
+        return "".join(letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in whole)
+
+    def formatException(self, raised: _Raised) -> str:  # noqa: N802 - the name that logging calls
+        if raised[0] is None:
+            return ""
+        frames = traceback.extract_tb(raised[2])[-3:]
+        where = " < ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in reversed(frames))
+        return f"{raised[0].__name__} at {where or 'nowhere'}"
+
+
+def set_up_logging(*, debug: bool) -> None:
+    """Log to standard error: with ``debug`` what is done, else our warnings and the errors of libraries."""
+    handler = logging.StreamHandler(sys.stderr)
+    handler.setFormatter(OneLine(FORMAT))
+    logging.basicConfig(level=logging.INFO if debug else logging.ERROR, handlers=[handler])
+    logging.getLogger(OURS).setLevel(logging.INFO if debug else logging.WARNING)
