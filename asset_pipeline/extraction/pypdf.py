@@ -35,7 +35,7 @@ from asset_pipeline.validation.jpeg import check_jpeg
 from asset_pipeline.validation.jpx import check_jpx
 from asset_pipeline.validation.limits import check_encoded, check_filters, check_pixels
 
-REVISION = 1
+REVISION = 2
 
 _PASS_THROUGH = {"DCTDecode": ("image/jpeg", "jpg"), "JPXDecode": ("image/jp2", "jp2")}
 _BITS = {"1": 1, "I;16": 16, "I": 16, "I;16B": 16}
@@ -253,13 +253,20 @@ def _store(image: Image.Image, rendition: str, request: Request) -> Picture:
     file = io.BytesIO()
     if image.mode in ("CMYK", "LAB", "YCbCr"):
         image.save(file, "TIFF", compression="tiff_adobe_deflate")
-        return _write(file.getvalue(), "image/tiff", "tif", image, rendition, request)
+        return _write(file.getvalue(), "image/tiff", "tif", image, rendition, request, decoded=True)
     image.save(file, "PNG")
-    return _write(file.getvalue(), "image/png", "png", image, rendition, request)
+    return _write(file.getvalue(), "image/png", "png", image, rendition, request, decoded=True)
 
 
 def _write(
-    data: bytes, media_type: str, extension: str, image: Image.Image, rendition: Any, request: Request
+    data: bytes,
+    media_type: str,
+    extension: str,
+    image: Image.Image,
+    rendition: Any,
+    request: Request,
+    *,
+    decoded: bool = False,
 ) -> Picture:
     digest = hashlib.sha256(data).hexdigest()
     name = f"{digest}.{extension}"
@@ -276,7 +283,7 @@ def _write(
         mode=image.mode,
         has_alpha=image.mode in ("RGBA", "LA", "PA"),
         icc=None,
-        pixel_sha256=hashlib.sha256(image.tobytes()).hexdigest() if request.pixels else None,
+        pixel_sha256=hashlib.sha256(image.tobytes()).hexdigest() if decoded or request.pixels else None,
         phash=None,
     )
 

@@ -34,12 +34,12 @@ def describe(rows: Sequence[Placement], walked: PageDraws, alt_texts: AltTexts, 
     captioned = [row for row in rows if _has_caption(row)]
     captions: dict[str, str] = {}
     if captioned:
-        with pages.page(walked.page) as page:
-            if page is not None:
-                figures = [row for row in captioned if row.kind is Kind.VECTOR_FIGURE and alt_texts.tagged]
-                marks = main_marks(page, [row.bbox for row in figures])
-                said |= {figures[index].name: alt_texts.of_mark(sheet, mark) for index, mark in marks.items()}
-                captions = _captions(page, captioned, said, walked.crop_box)
+        page = pages.page(walked.page)
+        if page is not None:
+            figures = [row for row in captioned if row.kind is Kind.VECTOR_FIGURE and alt_texts.tagged]
+            marks = main_marks(page, [row.bbox for row in figures])
+            said |= {figures[index].name: alt_texts.of_mark(sheet, mark) for index, mark in marks.items()}
+            captions = _captions(page, captioned, said, walked.crop_box)
     return [_described(row, said.get(row.name, Tagged()).alt, captions.get(row.name)) for row in rows]
 
 

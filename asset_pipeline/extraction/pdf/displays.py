@@ -15,7 +15,7 @@ from asset_pipeline.extraction.pdf import png
 from asset_pipeline.extraction.pdf.colour import read_space
 from asset_pipeline.extraction.pdf.convert import Shown, effective_decode, paint_colour, palette_colours
 from asset_pipeline.extraction.pdf.draws import Draw
-from asset_pipeline.extraction.pdf.files import File, png_file
+from asset_pipeline.extraction.pdf.files import File, png_file, sparse
 from asset_pipeline.extraction.pdf.icc import read_profile
 from asset_pipeline.extraction.pdf.jpeg import overrides_transform
 from asset_pipeline.extraction.pdf.opening import Opened
@@ -85,14 +85,15 @@ def _stencil(opened: Opened, draw: Draw, limits: Limits) -> tuple[File, bool]:
     palette: Shown = np.array([colour, _WHITE], np.uint8)
     transparent = bool(clear.any())
     data = png.encode_png(clear, 1, palette=palette, alphas=b"\x00\xff"[::-1] if transparent else None)
-    return png_file(data, clear, 1, palette=True, has_alpha=transparent, shown=palette[clear[:, :, 0]]), fallback
+    shown = palette[sparse(clear)[:, :, 0]]
+    return png_file(data, clear, 1, palette=True, has_alpha=transparent, shown=shown), fallback
 
 
 def _palette(opened: Opened, draw: Draw, colours: Shown) -> File:
     codes = place(opened.codes(), draw)
     palette = colours[: 1 << opened.bits]
     data = png.encode_png(codes, opened.bits, palette=palette)
-    return png_file(data, codes, opened.bits, palette=True, shown=palette[codes[:, :, 0]])
+    return png_file(data, codes, opened.bits, palette=True, shown=palette[sparse(codes)[:, :, 0]])
 
 
 def _encode(colours: Shown, alpha: Shown | None, bits: int) -> File:

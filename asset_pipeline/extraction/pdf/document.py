@@ -14,13 +14,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import pikepdf
 from pikepdf.settings import set_qpdf_limits
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.engine import Request
+from asset_pipeline.extraction.pdf.resources import entry
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
@@ -31,6 +32,9 @@ _TAIL_BYTES = 1024
 _LINEAR_LENGTH = re.compile(rb"/Linearized.{0,200}?/L\s+(\d{1,18})", re.DOTALL)
 # One damaged object should not end a content stream that viewers go on reading (qpdf's default is 15).
 _PARSER_ERRORS = 10_000
+_VISITS = 4
+# Else all pages are built when the document is opened, before anybody has counted them.
+_AS_IT_IS: dict[str, Any] = {"inherit_page_attributes": False}
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,12 @@ class OpenDocument:
     pdf: pikepdf.Pdf
     pages: int
     encrypted: Encrypted
+
+
+_PAGE_TREE_FAULTS = {
+    "Loop detected in /Pages": Reason.STRUCTURE_LOOP,
+    "structure too deeply nested": Reason.STRUCTURE_TOO_DEEP,
+}
 
 
 class NeedsPassword(Refusal):
@@ -88,26 +98,31 @@ def _check_signature(request: Request) -> None:
 def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
     """The empty password first: with it, anybody may read, whatever an owner password forbids to change."""
     try:
-        pdf = pikepdf.open(request.document)
+        pdf = pikepdf.open(request.document, **_AS_IT_IS)
     except pikepdf.PasswordError:
         if request.password is None:
             raise NeedsPassword from None
     else:
         return pdf, "owner_only" if pdf.is_encrypted else "none"
     try:
-        return pikepdf.open(request.document, password=request.password), "user"
+        return pikepdf.open(request.document, password=request.password, **_AS_IT_IS), "user"
     except pikepdf.PasswordError:
         raise NeedsPassword from None
 
 
 def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
     limits = request.policy.limits
-    if len(pdf.objects) > limits.objects:
+    size = pdf.trailer.get("/Size")  # said by the index: asked first, because counting builds them all
+    if (isinstance(size, int) and size - 1 > limits.objects) or len(pdf.objects) > limits.objects:
         raise Refusal(Reason.OBJECT_BUDGET_EXCEEDED)
+    if _has_leaves_beyond(pdf, limits.pages):
+        raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
     try:
         pages = len(pdf.pages)
-    except pikepdf.PdfError:  # a page tree that loops or is nested too deeply
-        raise Refusal(_unreadable(request.document)) from None
+    except pikepdf.PdfError as error:
+        words = str(error)  # qpdf has no other way to say it, and they hold the path: they go nowhere
+        known = next((reason for phrase, reason in _PAGE_TREE_FAULTS.items() if phrase in words), None)
+        raise Refusal(known or _unreadable(request.document)) from None
     if pages == 0:
         raise Refusal(_unreadable(request.document))
     if pages > limits.pages:
@@ -115,6 +130,29 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
     if _is_cut_off(pdf, request.document):
         raise Refusal(Reason.TRUNCATED_DOCUMENT)
     return pages
+
+
+def _has_leaves_beyond(pdf: pikepdf.Pdf, most: int) -> bool:
+    """Whether the page tree has more than ``most`` leaves, looked at only where it says so or looks like it."""
+    root = entry(pdf.Root, "/Pages")
+    said, kids = entry(root, "/Count"), entry(root, "/Kids")
+    if not isinstance(kids, pikepdf.Array) or not (len(kids) > most or (isinstance(said, int) and said > most)):
+        return False
+    waiting, leaves, seen = [kids], 0, 0
+    while waiting:
+        branch = waiting.pop()
+        for index in range(len(branch)):
+            inner = entry(branch[index], "/Kids")
+            seen += 1
+            if isinstance(inner, pikepdf.Array):
+                waiting.append(inner)
+            else:
+                leaves += 1
+            if leaves > most:
+                return True
+            if seen > _VISITS * most:  # a tree that loops, which qpdf will say
+                return False
+    return False
 
 
 def _is_cut_off(pdf: pikepdf.Pdf, document: Path) -> bool:

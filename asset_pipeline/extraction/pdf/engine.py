@@ -37,7 +37,7 @@ from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 2
+REVISION = 3
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 
@@ -124,7 +124,8 @@ def _read_page(reading: _Reading, number: int) -> Page:
     walked = _walk(document.pdf, number, request)
     unit = _user_unit(document.pdf, number)
     rows: list[Placement] = []
-    for order, draw in enumerate(walked.draws, start=1):
+    # Of a page that is not accounted for nothing is decoded: its pictures would be a part without a whole.
+    for order, draw in enumerate(walked.draws if walked.counted else (), start=1):
         rendered = _render(document.pdf, draw, request, reading.cache)
         rows.append(
             placement_row(
@@ -136,7 +137,7 @@ def _read_page(reading: _Reading, number: int) -> Page:
                 policy=request.policy,
             )
         )
-    rows = _read_together(reading, walked, rows, unit)
+    rows = _read_together(reading, walked, rows, unit) if walked.counted else []
     walked.release_inline()
     page = Page(
         page=number,
@@ -172,14 +173,14 @@ def _read_together(reading: _Reading, walked: PageDraws, rows: list[Placement], 
 
 
 def _figures(reading: _Reading, walked: PageDraws, rows: list[Placement], unit: float) -> list[Placement]:
-    """Rows of the page's vector figures; none where they are not asked for or the page was not walked."""
+    """Rows of the page's vector figures; none where they are not asked for."""
     request = reading.request
-    if not (request.figures and request.policy.figures.enabled and walked.counted):
+    if not (request.figures and request.policy.figures.enabled):
         return []
     frame = PageFrame(crop=walked.crop_box, rotate=walked.rotate, resources=None)
     sheet = Sheet(number=walked.page, of=reading.document.pages, frame=frame, user_unit=unit)
-    with reading.pdfium.page(walked.page) as page:
-        return [] if page is None else figure_rows(page, sheet, rows, reading.gallery, request.out, request.policy)
+    page = reading.pdfium.page(walked.page)
+    return [] if page is None else figure_rows(page, sheet, rows, reading.gallery, request.out, request.policy)
 
 
 def _page_reason(walked: PageDraws) -> Reason | None:

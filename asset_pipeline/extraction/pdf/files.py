@@ -95,10 +95,15 @@ def digest_file(data: bytes, kind: str) -> str | None:
         return None
 
 
+def sparse(samples: Any) -> Any:
+    """The rows and columns of a picture that a perceptual hash looks at; of these, all again."""
+    height, width = samples.shape[:2]
+    return samples[:: max(1, height // 64), :: max(1, width // 72)]
+
+
 def difference_hash(samples: Any) -> str | None:
     """64-bit difference hash (hexadecimal): a link to similar pictures, never an identity."""
-    height, width = samples.shape[:2]
-    samples = samples[:: max(1, height // 64), :: max(1, width // 72)]
+    samples = sparse(samples)
     channels = 1 if samples.ndim == 2 else samples.shape[2]
     if samples.dtype != np.uint8 or channels not in (1, 3):
         return None

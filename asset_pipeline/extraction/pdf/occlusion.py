@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import islice, pairwise
 
 import numpy as np
 
@@ -81,12 +81,17 @@ class _Covers:
         across = np.minimum(boxes[:, 2], right) - np.maximum(boxes[:, 0], left)
         up = np.minimum(boxes[:, 3], top) - np.maximum(boxes[:, 1], bottom)
         shares = np.where((across > 0) & (up > 0) & (self._orders > order), across * up / whole, 0.0)
-        largest = np.argsort(-shares, kind="stable")[:_MOST_MARKS]
-        above = [self._covers[at] for at in largest if shares[at] > 0 and self._covers[at].draw not in own]
         if shares.sum() < SHARE - _NOISE:
             return False
-        shapes = [([move(back, outline) for outline in cover.outlines], cover.even_odd) for cover in above]
-        return any(covered_share(shapes[:most]) >= SHARE - _NOISE for most in _STEPS if most == 1 or len(shapes) > 1)
+        largest = np.argsort(-shares, kind="stable")[:_MOST_MARKS]
+        above = iter([at for at in largest[shares[largest] > 0].tolist() if self._covers[at].draw not in own])
+        shapes: list[tuple[list[Polygon], bool]] = []
+        for most in _STEPS:
+            more = [self._covers[at] for at in islice(above, most - len(shapes))]
+            shapes += [([move(back, outline) for outline in cover.outlines], cover.even_odd) for cover in more]
+            if more and covered_share(shapes) >= SHARE - _NOISE:
+                return True
+        return False
 
 
 def _opaque_outline(row: Placement, draw: Draw, pictures: Mapping[str, Picture]) -> Polygon | None:

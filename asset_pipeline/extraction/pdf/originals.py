@@ -19,7 +19,7 @@ from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.pdf import png
 from asset_pipeline.extraction.pdf.colour import Space
 from asset_pipeline.extraction.pdf.convert import to_shown
-from asset_pipeline.extraction.pdf.files import File, difference_hash, digest_file, png_file
+from asset_pipeline.extraction.pdf.files import File, difference_hash, digest_file, png_file, sparse
 from asset_pipeline.extraction.pdf.icc import read_profile
 from asset_pipeline.extraction.pdf.jpeg import check_scan
 from asset_pipeline.extraction.pdf.jpx import jpx_mode
@@ -69,7 +69,7 @@ def _jpeg(opened: Opened, pixels: bool) -> File:
         _JPEG_MODES[facts.components],
         icc=profile.name if profile else None,
         pixel_sha256=digest_file(data, "JPEG") if pixels else None,
-        phash=difference_hash(shown if facts.components != 4 else shown[:, :, :3]),
+        phash=difference_hash(shown[:, :, :3]),
     )
 
 
@@ -99,7 +99,7 @@ def _stencil(opened: Opened) -> File:
     codes = np.bitwise_xor(painted(opened), 1, dtype=np.uint8)[:, :, None]
     clear = bool(codes.any())
     data = png.encode_png(codes, 1, transparent_gray=1 if clear else None)
-    return png_file(data, codes, 1, palette=False, has_alpha=clear, shown=codes * np.uint8(255))
+    return png_file(data, codes, 1, palette=False, has_alpha=clear, shown=sparse(codes) * np.uint8(255))
 
 
 def _png(opened: Opened) -> File:
@@ -118,7 +118,8 @@ def _png(opened: Opened) -> File:
         if space.components == 3 and bits < 8:
             codes, bits = to_eight(codes, bits), 8
         data = png.encode_png(codes, bits, palette=palette, icc=icc)
-    shown = palette[codes[:, :, 0]] if palette is not None else to_eight(codes, bits)
+    few = sparse(codes)
+    shown = palette[few[:, :, 0]] if palette is not None else to_eight(few, bits)
     return png_file(data, codes, bits, palette=palette is not None, icc=profile.name if profile else None, shown=shown)
 
 

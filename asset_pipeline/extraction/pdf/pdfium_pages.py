@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import ctypes
 from collections import Counter
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,29 +24,34 @@ _MOST_OBJECTS = 20_000
 
 @dataclass(slots=True)
 class PdfiumPages:
-    """The pages of one document. Close after use."""
+    """The pages of one document, one at a time: the last one stays open, as it is asked for again. Close after use."""
 
     path: Path
     password: str | None
     pages: int
     _document: Any = None
     _failed: bool = False
+    _number: int = 0
+    _page: Any = None
 
-    @contextmanager
-    def page(self, number: int) -> Iterator[Any]:
-        """Page ``number`` from 1, or None where PDFium does not have it."""
-        page = self._load(number)
-        try:
-            yield page
-        finally:
-            if page is not None:
-                page.close()
+    def page(self, number: int) -> Any:
+        """Page ``number`` from 1, or None where PDFium does not have it. Good until another one is asked for."""
+        if number != self._number:
+            self._close_page()
+            self._number, self._page = number, self._load(number)
+        return self._page
 
     def close(self) -> None:
         """Let go of the document."""
+        self._close_page()
         if self._document is not None:
             self._document.close()
             self._document = None
+
+    def _close_page(self) -> None:
+        if self._page is not None:
+            self._page.close()
+        self._number, self._page = 0, None
 
     def _load(self, number: int) -> Any:
         try:

@@ -7,6 +7,7 @@ holds rows, never pixels, so that memory stays flat over a document.
 
 from __future__ import annotations
 
+import hashlib
 import struct
 import zlib
 from collections.abc import Callable
@@ -46,6 +47,9 @@ _BAD_INPUT = (
 its dictionary holds, the next picture must come out."""
 
 
+_MOST_ROWS = 10_000
+
+
 @dataclass(frozen=True, slots=True)
 class Rendered:
     """What became of a picture. Declared facts are from its dictionary; ``reason`` None means sound.
@@ -72,10 +76,12 @@ class PictureCache:
     rows: dict[tuple[object, ...], Rendered] = field(default_factory=dict)
 
     def find_or(self, key: tuple[object, ...] | None, render: Callable[[], Rendered]) -> Rendered:
-        """The row under ``key``, rendered at first need. Without a key (inline) nothing is kept."""
+        """The row under ``key``, rendered at first need. Without a key nothing is kept."""
         if key is None:
             return render()
         if key not in self.rows:
+            if len(self.rows) >= _MOST_ROWS:
+                self.rows.clear()
             self.rows[key] = render()
         return self.rows[key]
 
@@ -94,13 +100,16 @@ def render_picture(
 
 
 def _key(draw: Draw, pixels: bool) -> tuple[object, ...] | None:
-    if draw.object_id is None or draw.refused is not None:
+    if draw.refused is not None:
         return None
+    identity: object = draw.image.objgen
+    if draw.object_id is None:  # inline: a page may hold the same one thousands of times
+        identity = draw.image.stream_dict.unparse(), hashlib.sha256(draw.image.read_raw_bytes()).digest()
     paint = None
     if draw.paint is not None:
         paint = (draw.paint.space.unparse(resolved=True), draw.paint.components, draw.paint.pattern)
     crop = tuple(round(bound, 6) for bound in draw.crop)
-    return draw.image.objgen, draw.turn % 4, draw.mirrored, crop, draw.shown, paint, pixels
+    return identity, draw.turn % 4, draw.mirrored, crop, draw.shown, paint, pixels
 
 
 def _render(draw: Draw, out: Path, policy: Policy, pixels: bool) -> Rendered:

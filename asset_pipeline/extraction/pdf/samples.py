@@ -48,7 +48,7 @@ def pack(codes: Codes, bits: int) -> NDArray[np.uint8]:
     if bits == 16:
         return np.ascontiguousarray(flat.astype(">u2")).view(np.uint8).reshape(height, -1)
     if bits == 1:
-        return np.packbits(flat.astype(np.uint8), axis=1)
+        return np.packbits(flat.astype(np.uint8, copy=False), axis=1)
     per_byte = 8 // bits
     count = flat.shape[1]
     padded = np.zeros((height, -(-count // per_byte) * per_byte), np.uint8)

@@ -13,6 +13,7 @@ from pikepdf import Array, Dictionary, Name
 import asset_pipeline
 from asset_pipeline import account
 from asset_pipeline.extraction.engine import Request, extractor_version, load_engine
+from asset_pipeline.extraction.pdf.engine import REVISION
 from asset_pipeline.model import Extraction, Status
 from asset_pipeline.policy import Decorative, Limits, Policy
 from asset_pipeline.reasons import Reason
@@ -115,6 +116,20 @@ def test_one_bad_page_loses_no_document(read: Read) -> None:
     assert (second.drawn, second.reason) == (None, Reason.CONTENT_BUDGET_EXCEEDED)
 
 
+def test_of_a_page_that_draws_too_much_nothing_is_decoded_and_its_neighbours_are_whole(read: Read) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        for pictures in (1, 4, 2):
+            drawn = {f"P{index}": _picture(pdf, colour=index) for index in range(pictures)}
+            _page(pdf, b" ".join(_draw(name) for name in drawn), **drawn)
+
+    extraction = read(build, Policy(limits=Limits(placements=3)))
+    first, second, third = extraction.pages
+    assert (first.archived, third.drawn) == (1, 2)
+    assert (second.drawn, second.reason, second.placements) == (None, Reason.PLACEMENT_BUDGET_EXCEEDED, [])
+    assert account.unaccounted(extraction.pages, 3) == []
+    assert len(extraction.pictures) == 2
+
+
 def test_a_form_that_draws_itself_is_noted_and_its_page_counted(read: Read) -> None:
     def build(pdf: pikepdf.Pdf) -> None:
         form = pdf.make_indirect(pdf.make_stream(_draw("A") + b"/F Do"))
@@ -200,7 +215,7 @@ def test_memory_does_not_grow_with_the_number_of_pages(tmp_path: Path) -> None:
 def test_the_version_names_every_library_that_can_change_a_byte() -> None:
     engine = load_engine("pdf")
     assert [part.split("-")[0] for part in engine.version().split("+")] == [
-        "pdf/1", "qpdf", "pdfium", "pillow", "pikepdf", "simplejpeg",
+        f"pdf/{REVISION}", "qpdf", "pdfium", "pillow", "pikepdf", "simplejpeg",
     ]  # fmt: skip
     changed = Policy(decorative=Decorative(shortest_side_points=7))
     assert extractor_version(engine, changed) != extractor_version(engine, Policy())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import re
+import resource
 from collections.abc import Callable
 from pathlib import Path
 
@@ -88,7 +90,7 @@ def test_a_document_that_lost_its_index_is_recovered(make_request: MakeRequest, 
         (b"%PDF-1.7\n1 0 obj\n<<>>\nendobj\ntrailer\n<</Root 1 0 R>>\n%%EOF", Reason.MALFORMED_DOCUMENT),
         (b"MZ\x90\x00 a program", Reason.SIGNATURE_MISMATCH),
         (b"just words", Reason.SIGNATURE_MISMATCH),
-        (b"", Reason.TRUNCATED_DOCUMENT),
+        (b"", Reason.EMPTY_DOCUMENT),
     ],
 )
 def test_what_cannot_be_read_says_why(make_request: MakeRequest, content: bytes, reason: Reason) -> None:
@@ -115,3 +117,23 @@ def test_budgets_of_pages_and_objects_are_kept(make_request: MakeRequest, tmp_pa
     assert _refusal(make_request(content, objects=3)) is Reason.OBJECT_BUDGET_EXCEEDED
     with open_document(make_request(content, pages=3)) as document:
         assert document.pages == 3
+
+
+def test_a_page_tree_that_lies_about_its_count_is_counted(make_request: MakeRequest, tmp_path: Path) -> None:
+    boasting = re.sub(rb"/Count 3\b", b"/Count 9", _document(tmp_path))
+    with open_document(make_request(boasting, pages=5)) as document:
+        assert document.pages == 3
+    modest = re.sub(rb"/Count 3\b", b"/Count 1", _document(tmp_path))
+    assert _refusal(make_request(modest, pages=2)) is Reason.PAGE_BUDGET_EXCEEDED
+
+
+def test_too_many_pages_are_refused_before_they_are_built(make_request: MakeRequest, tmp_path: Path) -> None:
+    with pikepdf.new() as pdf:
+        pdf.add_blank_page()
+        pdf.Root.Pages.Kids = pikepdf.Array([pdf.pages[0].obj] * 100_000)
+        pdf.Root.Pages.Count = 100_000
+        pdf.save(tmp_path / "many.pdf")
+    content = (tmp_path / "many.pdf").read_bytes()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    assert _refusal(make_request(content)) is Reason.PAGE_BUDGET_EXCEEDED
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB; building them takes 250,000

@@ -94,7 +94,17 @@ def test_inline_pictures_are_never_taken_for_each_other(room: Any, noise: Any) -
 
     first, second = room.render(inline(1), object_id=None), room.render(inline(2), object_id=None)
     assert first.original.sha256 != second.original.sha256
-    assert room.cache.rows == {}
+
+
+def test_the_same_inline_picture_is_rendered_once_however_often_it_is_drawn(room: Any, noise: Any) -> None:
+    def inline(bits: int) -> Any:
+        stream: Any = pikepdf.Stream(room.pdf, noise(2, 8, 1).tobytes())
+        stream.Width, stream.Height, stream.BitsPerComponent, stream.ColorSpace = 2, 2, bits, N.DeviceGray
+        return stream
+
+    first = room.render(inline(8), object_id=None)
+    assert room.render(inline(8), object_id=None) is first
+    assert room.render(inline(4), object_id=None).original.sha256 != first.original.sha256
 
 
 def test_similar_pictures_have_near_hashes_and_others_far_ones(room: Any, photo: Any) -> None:
