@@ -1,7 +1,8 @@
 """One opened installation: its settings, policy, ledger and stores, handed to every room that works.
 
 Opening contacts the ledger (and brings an empty one to the newest schema) but no store; a store says
-that it is away when it is used. Short-lived: open, use, close.
+that it is away when it is used. Short-lived: open, use, close; closing covers what was recorded with a
+checkpoint.
 """
 
 from __future__ import annotations
@@ -9,11 +10,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from asset_pipeline.evidence.keys import Signer
+from asset_pipeline.evidence.trust import Trust
+from asset_pipeline.ledger.checkpoints import Checkpointer
 from asset_pipeline.ledger.database import Ledger, open_ledger
+from asset_pipeline.ledger.signing import Recorder, current_key, ensure_key, recorded_trust
 from asset_pipeline.policy import Policy, load_policy
 from asset_pipeline.settings import Settings
+from asset_pipeline.storage.locked import open_second_store
 from asset_pipeline.storage.store import Store, open_store
 
 
@@ -28,6 +35,20 @@ class Installation:
     sources: Store
     archive: Store
     quarantine: Store
+    recorder: Recorder
+    checkpoints: Checkpointer
+
+    def signer(self) -> Signer:
+        """Who signs now: the key of the next event."""
+        with self.ledger.read() as conn:
+            key_id = current_key(conn)
+        return self.recorder.signer(str(key_id))
+
+    def trust(self) -> Trust:
+        """Trust in the keys that the ledger names, and in the key service where there is one."""
+        authority = self.recorder.authority()
+        with self.ledger.read() as conn:
+            return recorded_trust(conn, authority.public_key if authority else None)
 
 
 def installed_policy(settings: Settings) -> Policy:
@@ -39,12 +60,33 @@ def installed_policy(settings: Settings) -> Policy:
 def open_installation(settings: Settings) -> Iterator[Installation]:
     """Open what ``settings`` name. Raises ConfigurationError, StorageError or LedgerBehindError."""
     policy = installed_policy(settings)
-    ledger = open_ledger(settings.ledger_url)
+    recorder = Recorder(
+        settings.keys_folder, settings.event_key.get_secret_value(), settings.key_service, policy.digest
+    )
+    ledger = open_ledger(settings.ledger_url, recorder=recorder)
     try:
         stores = {name: open_store(settings.store_address(name), settings, name) for name in _STORES}
-        yield Installation(settings=settings, policy=policy, ledger=ledger, **stores)
+        second = open_second_store(settings)
+        checkpoints = Checkpointer(ledger, recorder, [stores["archive"], *([second] if second else [])])
+        ledger.when_recorded = checkpoints.recorded
+        _ensure_key(ledger)
+        try:
+            yield Installation(
+                settings=settings, policy=policy, ledger=ledger, recorder=recorder, checkpoints=checkpoints, **stores
+            )
+        finally:
+            checkpoints.close()
     finally:
         ledger.close()
+
+
+def _ensure_key(ledger: Ledger) -> None:
+    """Make the key that signs events when the ledger is new, so that it can be backed up before it is needed."""
+    with ledger.read() as conn:
+        known = current_key(conn)
+    if known is None:
+        with ledger.begin() as tx:
+            ensure_key(tx, datetime.now(UTC))
 
 
 _STORES = ("inbox", "sources", "archive", "quarantine")

@@ -1,26 +1,30 @@
-"""Audit events: what happened, in an order without gaps.
+"""Audit events: what happened, signed and chained in the transaction that makes it so.
 
 The number comes from a locked counter row in the caller's transaction, not from a database sequence,
 whose gaps would look like deletions; a transaction that rolls back gives its number back. The lock is
-held until commit: record events last. Payloads hold ids, counts, digests and reason codes; anything
-with a space or beyond ASCII is refused here, so that no document text or name slips in.
+held until commit: record events last, and many at once where there are many. What an event may hold, and
+its shape, belong in ``evidence.chain``.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-import rfc8785
-from sqlalchemy import Connection, insert, update
+from sqlalchemy import Connection, RowMapping, insert, update
 
+from asset_pipeline.evidence import chain
+from asset_pipeline.evidence.actor import Actor, current_actor
+from asset_pipeline.evidence.chain import Event
+from asset_pipeline.evidence.keys import Signer
+from asset_pipeline.evidence.types import KEY_ROTATED
 from asset_pipeline.ledger.schema import audit_events, event_counter
+from asset_pipeline.ledger.signing import COUNTER_ID, ensure_key, introduce, recorder_of
 
-COUNTER_ID = 1
-_TYPE = re.compile(r"[a-z][a-z_]{0,47}")
-_CODE = re.compile(r"[\x21-\x7e]{0,512}")
+RECORDED = "recorded_seq"
+"""Under this name a connection's ``info`` holds the number of the last event of its transaction."""
 
 
 def record_event(
@@ -31,32 +35,51 @@ def record_event(
     job_id: str | None = None,
     payload: Mapping[str, Any],
     now: datetime,
+    actor: Actor | None = None,
 ) -> int:
-    """Append an event in the caller's transaction; returns its sequence number (from 1)."""
-    if not _TYPE.fullmatch(event_type):
-        raise ValueError("an event type is lower-case words joined by underscores")
-    _check(payload)
-    body = rfc8785.dumps(dict(payload)).decode("utf-8")
-    counter = update(event_counter).where(event_counter.c.counter_id == COUNTER_ID)
-    seq: int = tx.execute(counter.values(seq=event_counter.c.seq + 1).returning(event_counter.c.seq)).scalar_one()
-    tx.execute(insert(audit_events).values(seq=seq, type=event_type, at=now, month=month, job_id=job_id, payload=body))
+    """Append an event in the caller's transaction; returns its sequence number (from 1).
+
+    ``actor`` is who did it where that is not who acts in this process (``evidence.actor``).
+    """
+    return record_events(tx, [Event(event_type, now, month, job_id, payload, actor)])
+
+
+def record_events(tx: Connection, events: Sequence[Event]) -> int:
+    """Append ``events``, in order, in the caller's transaction; returns the number of the last one."""
+    counter, signer = ensure_key(tx, events[0].at)
+    return _append(tx, events, counter, [signer])
+
+
+def rotate_key(tx: Connection, new: Signer, now: datetime) -> int:
+    """Let ``new`` sign all later events. The event that says so is the old key's last, and signed by both."""
+    counter, old = ensure_key(tx, now)
+    facts = {"old_key_id": old.key_id, "new_key_id": new.key_id, "new_public_key": new.public_key.hex()}
+    seq = _append(tx, [Event(KEY_ROTATED, now, facts=facts)], counter, [old, new])
+    introduce(tx, new, seq + 1, now)
     return seq
 
 
-def _check(value: Any) -> None:
-    """Refuse what could be a text of a document, a name or a path with spaces."""
-    match value:
-        case None | bool() | int() | float():
-            return
-        case str():
-            if not _CODE.fullmatch(value):
-                raise ValueError("an event holds ids, counts, digests and reason codes only")
-        case Mapping():
-            for key, part in value.items():
-                _check(key)
-                _check(part)
-        case list() | tuple():
-            for part in value:
-                _check(part)
-        case _:
-            raise ValueError(f"an event cannot hold a {type(value).__name__}")
+def _append(tx: Connection, events: Sequence[Event], counter: RowMapping, signers: Sequence[Signer]) -> int:
+    policy_digest, actor = recorder_of(tx).policy_digest, current_actor()
+    seq, link = int(counter["seq"]), bytes.fromhex(counter["head"]) if counter["head"] else chain.GENESIS
+    rows = []
+    for event in events:
+        seq += 1
+        envelope = chain.seal(event, seq, link, signers, actor, policy_digest)
+        link = envelope.link()
+        rows.append(
+            {
+                "seq": seq,
+                "type": event.type,
+                "at": event.at,
+                "month": event.month,
+                "job_id": event.job_id,
+                "payload": envelope.payload.decode(),
+                "signatures": json.dumps([[row.key_id, row.value.hex()] for row in envelope.signatures]),
+            }
+        )
+    tx.execute(insert(audit_events), rows)
+    moved = update(event_counter).where(event_counter.c.counter_id == COUNTER_ID)
+    tx.execute(moved.values(seq=seq, head=link.hex()))
+    tx.info[RECORDED] = seq
+    return seq
