@@ -3,7 +3,8 @@
 The bytes are streamed once, into a private file, while they are hashed and judged; then they are stored for good;
 then one transaction records source, revision, job and what became of the upload. A crash in between leaves stored
 bytes that nothing names, and the upload waiting. A document that may not come in becomes a job that failed
-permanently, so that it has a manifest like every other; one that is too large is hashed but not stored.
+permanently, so that it has a manifest like every other; one that is too large is hashed but not stored. Bytes that
+were stored before are read once more, and put right where they are not what their name says.
 """
 
 from __future__ import annotations
@@ -12,17 +13,19 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from pathlib import Path
 
-from sqlalchemy import select
+from sqlalchemy import Connection, select
 
 from asset_pipeline.errors import UsageError
-from asset_pipeline.extraction.engine import extractor_version, load_engine
+from asset_pipeline.extraction.engine import engine_for, extractor_version, load_engine
 from asset_pipeline.installation import Installation
 from asset_pipeline.intake.install_key import install_key
 from asset_pipeline.intake.inventory import Inventory, take_inventory
 from asset_pipeline.intake.keys import open_months
 from asset_pipeline.intake.reading import read_upload, refusal
 from asset_pipeline.intake.registration import Extractor, Outcome, register
+from asset_pipeline.ledger.deletions import lock_source
 from asset_pipeline.ledger.identity import report_id
 from asset_pipeline.ledger.schema import jobs, source_documents
 from asset_pipeline.ledger.uploads import Upload
@@ -39,10 +42,14 @@ PATIENCE = 3
 
 @dataclass(slots=True)
 class Admission:
-    """What became of a month's uploads in one go. ``job_ids`` are the jobs that are new, refused ones included."""
+    """What became of a month's uploads in one go. ``job_ids`` are the jobs that are new, refused ones included.
+
+    ``requeued`` uploads repeat bytes whose job was given up, and which is worked again.
+    """
 
     admitted: int = 0
     duplicates: int = 0
+    requeued: int = 0
     refused: int = 0
     rejected: int = 0
     waiting: int = 0
@@ -74,15 +81,28 @@ def admit_month(
     settled, refused = inventory.settled.get(month, []), inventory.refused.get(month, [])
     if not settled and not refused:
         return admission
-    engine = load_engine(inst.settings.engine)
-    extractor = Extractor(inst.settings.engine, extractor_version(engine, inst.policy))
+    extractors = _Extractors(inst)
     key = install_key(inst.settings)
-    due = settled + _allowed_now(inst, refused, extractor)
+    due = settled + _allowed_now(inst, refused, extractors)
     for done, upload in enumerate(due):
         tell("admit", done, len(due))
-        _count(admission, _admit_upload(inst, upload, key, extractor, now))
+        _count(admission, _admit_upload(inst, upload, key, extractors, now))
     tell("admit", len(due), len(due))
     return admission
+
+
+@dataclass(slots=True)
+class _Extractors:
+    """What new jobs are queued for: the engine of the settings for PDF, their own for office files."""
+
+    inst: Installation
+    _known: dict[str, Extractor] = field(default_factory=dict)
+
+    def of(self, media_type: str | None) -> Extractor:
+        name = engine_for(media_type, self.inst.settings.engine)
+        if name not in self._known:
+            self._known[name] = Extractor(name, extractor_version(load_engine(name), self.inst.policy))
+        return self._known[name]
 
 
 def _settle(
@@ -101,18 +121,23 @@ def _settle(
     return inventory
 
 
-def _allowed_now(inst: Installation, refused: Sequence[Upload], extractor: Extractor) -> list[Upload]:
+def _allowed_now(inst: Installation, refused: Sequence[Upload], extractors: _Extractors) -> list[Upload]:
     """Of uploads that were refused at the door, those that the policy of today lets in."""
     if not refused:
         return []
     query = (
-        select(jobs.c.job_id, source_documents.c.media_type, source_documents.c.signature_offset)
+        select(
+            jobs.c.job_id, jobs.c.extractor_version, source_documents.c.media_type, source_documents.c.signature_offset
+        )
         .join(source_documents, source_documents.c.sha256 == jobs.c.source_hash)
         .where(jobs.c.job_id.in_({upload.job_id for upload in refused}))
-        .where(jobs.c.extractor_version != extractor.version)
     )
     with inst.ledger.read() as conn:
-        signatures = {job: Signature(media_type, offset) for job, media_type, offset in conn.execute(query)}
+        signatures = {
+            job: Signature(media_type, offset)
+            for job, version, media_type, offset in conn.execute(query)
+            if version != extractors.of(media_type).version
+        }
     return [
         upload
         for upload in refused
@@ -121,18 +146,37 @@ def _allowed_now(inst: Installation, refused: Sequence[Upload], extractor: Extra
 
 
 def _admit_upload(
-    inst: Installation, upload: Upload, key: bytes, extractor: Extractor, now: Callable[[], datetime]
+    inst: Installation, upload: Upload, key: bytes, extractors: _Extractors, now: Callable[[], datetime]
 ) -> tuple[Outcome, str] | None:
     """Read, store and record one upload: outcome and job id; None when somebody else recorded it meanwhile."""
     with private_workplace(inst.settings.work_folder) as place:
         facts = read_upload(inst.inbox, upload, place.document, inst.policy)
         if facts is None:
             return Outcome.WAITING, ""
-        if facts.stored:
-            inst.sources.put_once(object_key(facts.sha256), place.document, facts.sha256)
-    report = report_id(key, str(upload.collection), str(upload.month), str(upload.name))
-    with inst.ledger.begin() as tx:
-        return register(tx, upload, facts, report, extractor, inst.policy, now())
+        repaired = facts.stored and _store_source(inst, facts.sha256, place.document)
+        report = report_id(key, str(upload.collection), str(upload.month), str(upload.name))
+        extractor = extractors.of(facts.signature.media_type)
+        with inst.ledger.begin() as tx:
+            if facts.stored:
+                _hold_source(tx, inst, facts.sha256, place.document)
+            return register(tx, upload, facts, report, extractor, inst.policy, now(), repaired=repaired)
+
+
+def _store_source(inst: Installation, sha256: str, document: Path) -> bool:
+    """Store the bytes; True when the ledger says that they are there, but they were altered or gone."""
+    query = select(source_documents.c.stored).where(source_documents.c.sha256 == sha256)
+    with inst.ledger.read() as conn:
+        known = bool(conn.execute(query).scalar())
+    key = object_key(sha256)
+    written = inst.sources.put_once(key, document, sha256) or inst.sources.repair(key, document, sha256)
+    return known and written
+
+
+def _hold_source(tx: Connection, inst: Installation, sha256: str, document: Path) -> None:
+    """Put the bytes again if retention deleted them since they were found, and keep it from doing so until the end."""
+    lock_source(tx, sha256)
+    if not inst.sources.exists(object_key(sha256)):
+        inst.sources.put_once(object_key(sha256), document, sha256)
 
 
 def _count(admission: Admission, result: tuple[Outcome, str] | None) -> None:
@@ -141,6 +185,8 @@ def _count(admission: Admission, result: tuple[Outcome, str] | None) -> None:
             admission.waiting += 1
         case Outcome.DUPLICATE, _:
             admission.duplicates += 1
+        case Outcome.REQUEUED, _:
+            admission.requeued += 1
         case Outcome.ADMITTED, job_id:
             admission.admitted += 1
             admission.job_ids.append(job_id)

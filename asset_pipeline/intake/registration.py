@@ -2,7 +2,9 @@
 
 Source, revision, job and upload change together or not at all. Same bytes under the same report: one job. Changed
 bytes under the same name: a new revision that names its parent. A newer extractor alone makes no new job
-(REQUIREMENTS R2.1), unless the last one failed and somebody sends the document again.
+(REQUIREMENTS R2.1), unless the last one failed and somebody sends the document again. Bytes whose job was given
+up are worked again when they are sent again: by the same job, requeued, or by one of the newer extractor. Bytes that
+are sent again after their report has expired are a new admission: a new job with deadlines of its own.
 """
 
 from __future__ import annotations
@@ -16,7 +18,8 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from asset_pipeline.intake.reading import Facts
 from asset_pipeline.ledger.events import record_event
-from asset_pipeline.ledger.jobs import NewJob, queue_job, record_policy, refuse_job
+from asset_pipeline.ledger.jobs import NewJob, queue_job, record_policy, record_policy_change, refuse_job
+from asset_pipeline.ledger.requeue import requeue_job, requeue_readers
 from asset_pipeline.ledger.schema import jobs, revisions, source_documents
 from asset_pipeline.ledger.statements import insert_new
 from asset_pipeline.ledger.uploads import Upload, UploadState, close_upload, lock_upload
@@ -28,6 +31,7 @@ class Outcome(StrEnum):
 
     ADMITTED = "admitted"
     DUPLICATE = "duplicate"
+    REQUEUED = "requeued"
     REFUSED = "refused"
     WAITING = "waiting"
 
@@ -41,21 +45,39 @@ class Extractor:
 
 
 def register(
-    tx: Connection, upload: Upload, facts: Facts, report_id: str, extractor: Extractor, policy: Policy, now: datetime
+    tx: Connection,
+    upload: Upload,
+    facts: Facts,
+    report_id: str,
+    extractor: Extractor,
+    policy: Policy,
+    now: datetime,
+    *,
+    repaired: bool = False,
 ) -> tuple[Outcome, str] | None:
-    """Record ``upload``; outcome and job id, or None when somebody else recorded it meanwhile."""
+    """Record ``upload``; outcome and job id, or None when somebody else recorded it meanwhile.
+
+    ``repaired``: the stored bytes were altered or gone, and were put right with those of this upload.
+    """
     locked = lock_upload(tx, upload)
     if locked is None or locked.state is not upload.state:
         return None
     _record_source(tx, facts, now)
     revision, parent = _record_revision(tx, upload, facts.sha256, report_id, now)
     last = _last_job(tx, report_id, facts.sha256)
+    if repaired:
+        payload = {"source_hash": facts.sha256, "bytes": facts.bytes}
+        record_event(tx, "source_repaired", month=upload.month, payload=payload, now=now)
+    if last is not None and last.expired_at is not None:
+        last = None
     if last is not None and (last.extractor_version == extractor.version or last.state not in _FAILED):
-        outcome, job_id = Outcome.DUPLICATE, str(last.job_id)
+        again = facts.reason is None and requeue_job(tx, last.job_id, now)
+        outcome, job_id = Outcome.REQUEUED if again else Outcome.DUPLICATE, str(last.job_id)
     else:
         outcome = Outcome.REFUSED if facts.reason else Outcome.ADMITTED
-        record_policy(tx, policy, now)
-        job_id, _ = queue_job(
+        if record_policy(tx, policy, now):
+            record_policy_change(tx, policy, now)
+        job_id, created = queue_job(
             tx,
             NewJob(
                 report_id=report_id,
@@ -75,10 +97,14 @@ def register(
         )
         if facts.reason:
             refuse_job(tx, job_id, facts.reason, now)
+        elif not created:  # of the time before another extractor was tried
+            outcome = Outcome.REQUEUED if requeue_job(tx, job_id, now) else Outcome.DUPLICATE
+    if repaired:
+        requeue_readers(tx, facts.sha256, now)
     close_upload(
         tx,
         locked,
-        UploadState.DUPLICATE if outcome is Outcome.DUPLICATE else UploadState.ADMITTED,
+        UploadState.DUPLICATE if outcome in (Outcome.DUPLICATE, Outcome.REQUEUED) else UploadState.ADMITTED,
         source_hash=facts.sha256,
         report_id=report_id,
         job_id=job_id,
@@ -152,7 +178,7 @@ def _record_revision(
 
 def _last_job(tx: Connection, report_id: str, source_hash: str) -> Row[Any] | None:
     return tx.execute(
-        select(jobs.c.job_id, jobs.c.state, jobs.c.extractor_version)
+        select(jobs.c.job_id, jobs.c.state, jobs.c.extractor_version, jobs.c.expired_at)
         .where(jobs.c.report_id == report_id, jobs.c.source_hash == source_hash)
         .order_by(jobs.c.queued_at.desc(), jobs.c.job_id)
         .limit(1)

@@ -52,6 +52,21 @@ def _fail(tx: Connection, job_id: str, reason: Reason, now: datetime) -> bool:
     return end(tx, job_id, reason, now)
 
 
+def settle_again(tx: Connection, job: RowMapping) -> None:
+    """Derive the account of a job that succeeded anew, after one of its placements has changed.
+
+    The caller holds the job's row. Raises IntegrityError when a page would not add up; nothing of the transaction
+    stands then.
+    """
+    job_id = job["job_id"]
+    read = list(_accounts(tx, job_id))
+    settled = collapse_repeats(read)
+    if unaccounted(settled, job["pages"]):
+        raise IntegrityError("The account of the document would not add up.", "Tell the developers.")
+    _update_pages(tx, job_id, read, settled)
+    _update_placements(tx, job_id, read, settled)
+
+
 def _succeed(tx: Connection, job: RowMapping, now: datetime) -> bool:
     job_id = job["job_id"]
     read = list(_accounts(tx, job_id))

@@ -8,7 +8,7 @@ parts of the address.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 
 from sqlalchemy import Connection, Engine, inspect, text
@@ -17,10 +17,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from asset_pipeline.errors import ConfigurationError, LedgerBehindError, StorageError
 from asset_pipeline.ledger.engines import make_engine
+from asset_pipeline.ledger.events import RECORDED
 from asset_pipeline.ledger.incidents import Incident
 from asset_pipeline.ledger.migrations import HEAD, VERSION_TABLE, migrate
 from asset_pipeline.ledger.migrations.append_only import unguarded
 from asset_pipeline.ledger.schema import APPEND_ONLY, metadata
+from asset_pipeline.ledger.signing import RECORDER, Recorder
 
 MIGRATION_LOCK = 5_180_926_317_431_807
 """Key of the PostgreSQL advisory lock under which one process at a time migrates."""
@@ -34,21 +36,32 @@ class Ledger:
     Never open a transaction within a writing one in the same thread: on SQLite it waits for itself.
     """
 
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
+    def __init__(self, engine: Engine, recorder: Recorder | None = None) -> None:
+        self._engine = engine = engine.execution_options(**{RECORDER: recorder})
+        self.when_recorded: Callable[[int], None] | None = None
         options = {"isolation_level": "REPEATABLE READ"} if engine.dialect.name == "postgresql" else {}
         self._reading = engine.execution_options(ledger_reads=True, **options)
 
     @contextmanager
     def begin(self) -> Iterator[Connection]:
-        """A writing transaction: committed at the end, undone by any exception."""
+        """A writing transaction: committed at the end, undone by any exception.
+
+        After the commit ``when_recorded`` is told the number of the last event, if there was one.
+        """
+        seq: int | None = None
         try:
             with _told_apart(), self._engine.begin() as tx:
+                tx.info.pop(RECORDED, None)
                 yield tx
+                seq = tx.info.pop(RECORDED, None)
         except Incident as incident:
             with _told_apart(), self._engine.begin() as tx:
                 incident.record(tx)
+                seq = tx.info.pop(RECORDED, None)
             raise
+        finally:
+            if seq is not None and self.when_recorded is not None:
+                self.when_recorded(seq)
 
     def read(self) -> AbstractContextManager[Connection]:
         """A reading transaction: all its statements see the same moment, and it blocks nobody."""
@@ -85,13 +98,15 @@ class Ledger:
             yield conn
 
 
-def open_ledger(url: str, *, check: bool = True) -> Ledger:
+def open_ledger(url: str, *, check: bool = True, recorder: Recorder | None = None) -> Ledger:
     """Open the ledger at ``url`` (``sqlite:///path`` or ``postgresql://…``); an empty database gets its tables.
+
+    Without ``recorder`` no event can be recorded, and so nothing changed that needs one.
 
     Raises ConfigurationError for an address that cannot be used, StorageError when the database is away,
     LedgerBehindError when it is of another version. With ``check`` False nothing is contacted.
     """
-    ledger = Ledger(make_engine(url))
+    ledger = Ledger(make_engine(url), recorder)
     if not check:
         return ledger
     try:
@@ -139,7 +154,7 @@ def _told_apart() -> Iterator[None]:
     try:
         yield
     except (OperationalError, InterfaceError, PoolTimeout) as error:
-        raise StorageError(_explanation(error), "Check that the database is up and has space.") from None
+        raise _failure(error) from None
     except DBAPIError as error:
         if "invalid dsn" in str(error.orig):
             raise ConfigurationError("The ledger's address has an option that is not known.", "Correct it.") from None
@@ -174,8 +189,20 @@ _EXPLANATIONS = {
     "unable to open": "The ledger's file cannot be opened.",
     "is full": "There is no space left for the ledger.",
 }
+_REMEDIES = {
+    _EXPLANATIONS["password authentication failed"]: "Correct user and password in ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["no password supplied"]: "Name user and password in ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["does not exist"]: "Create it, or correct ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["connection refused"]: "Start the database, or correct ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["could not translate host name"]: "Correct ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["is locked"]: "Wait for the other process, or end it, and run again.",
+    _EXPLANATIONS["readonly"]: "Give this user the right to write it.",
+    _EXPLANATIONS["unable to open"]: "Check the folder it lies in, or correct ASSET_PIPELINE_LEDGER.",
+    _EXPLANATIONS["is full"]: "Free some space and run again.",
+}
 
 
-def _explanation(error: Exception) -> str:
+def _failure(error: Exception) -> StorageError:
     told = str(error).lower()
-    return next((what for sign, what in _EXPLANATIONS.items() if sign in told), "The ledger's database failed.")
+    what = next((what for sign, what in _EXPLANATIONS.items() if sign in told), "The ledger's database failed.")
+    return StorageError(what, _REMEDIES.get(what, "Check that the database is up and has space."))

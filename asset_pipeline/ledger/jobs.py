@@ -2,17 +2,19 @@
 
 A transition is a conditional update: it names the states it may come from, and one that finds the job
 elsewhere changes nothing and says so. How a running job succeeds belongs in ``completion``, its units
-in ``units``.
+in ``units``, and the way back from an end in ``requeue``.
 """
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
 from datetime import datetime
+from itertools import chain, count
 from typing import Any
 
 from sqlalchemy import Connection, RowMapping, select, update
 
+from asset_pipeline.evidence.types import POLICY_CHANGED
 from asset_pipeline.ledger.events import record_event
 from asset_pipeline.ledger.identity import job_id_of, job_key
 from asset_pipeline.ledger.schema import jobs, policies
@@ -42,21 +44,44 @@ class NewJob:
     archive_until: datetime
 
 
-def record_policy(tx: Connection, policy: Policy, now: datetime) -> None:
-    """Keep ``policy`` by its digest, so that every job can name the rules it was worked under."""
+def record_policy(tx: Connection, policy: Policy, now: datetime) -> bool:
+    """Keep ``policy`` by its digest, so that every job can name the rules it was worked under. True when it is new.
+
+    A new one is to be told with ``record_policy_change``.
+    """
     row = {"digest": policy.digest, "body": policy.model_dump(mode="json"), "first_used_at": now}
-    insert_new(tx, policies, [row])
+    return insert_new(tx, policies, [row]) == 1
+
+
+def record_policy_change(tx: Connection, policy: Policy, now: datetime) -> None:
+    """Record that ``policy`` is used for the first time, and which one was the newest before."""
+    others = select(policies.c.digest).where(policies.c.digest != policy.digest)
+    before = tx.execute(others.order_by(policies.c.first_used_at.desc(), policies.c.digest).limit(1)).scalar()
+    facts = {"extraction_digest": policy.extraction_digest, "version": policy.version, "previous_digest": before}
+    record_event(tx, POLICY_CHANGED, payload={"policy_digest": policy.digest} | facts, now=now)
 
 
 def queue_job(tx: Connection, new: NewJob, now: datetime) -> tuple[str, bool]:
-    """Queue a job, or find the one that these bytes, report and extractor already have: its id, and if it is new."""
-    key = job_key(new.report_id, new.source_hash, new.extractor_version)
+    """Queue a job, or find the one that these bytes, report and extractor already have: its id, and if it is new.
+
+    One that has expired does not count: what comes in again is another job, under the next key.
+    """
+    key = _free_key(tx, job_key(new.report_id, new.source_hash, new.extractor_version))
     job_id = job_id_of(key)
     row = asdict(new) | {"job_id": job_id, "job_key": key, "state": "queued", "tries": 0, "queued_at": now}
     created = insert_new(tx, jobs, [row]) == 1
     if created:
-        _record(tx, "job_queued", job_id, now, {"revision": new.revision, "correlation_id": new.correlation_id})
+        record_job(tx, "job_queued", job_id, now, {"revision": new.revision, "correlation_id": new.correlation_id})
     return job_id, created
+
+
+def _free_key(tx: Connection, first: str) -> str:
+    """``first``, or where that job has expired, the first of ``first:2``, ``first:3``… that has not."""
+    for key in chain([first], (f"{first}:{life}" for life in count(2))):
+        expired = select(jobs.c.job_id).where(jobs.c.job_key == key, jobs.c.expired_at.is_not(None))
+        if tx.execute(expired).first() is None:
+            return key
+    raise AssertionError("unreachable")
 
 
 def start_job(tx: Connection, job_id: str, *, pages: int | None, encrypted: str | None, now: datetime) -> bool:
@@ -98,7 +123,7 @@ def end_job(
     code = reason.value if reason else None
     moved = _move(tx, job_id, OPEN, state=state, reason=code, finished_at=now, **(values or {}))
     if moved:
-        _record(tx, event, job_id, now, ({"reason": code} if code else {}) | (payload or {}))
+        record_job(tx, event, job_id, now, ({"reason": code} if code else {}) | (payload or {}))
     return moved
 
 
@@ -113,7 +138,8 @@ def _move(tx: Connection, job_id: str, origins: tuple[str, ...], **values: Any) 
     return tx.execute(statement).rowcount == 1
 
 
-def _record(tx: Connection, event: str, job_id: str, now: datetime, payload: dict[str, Any]) -> None:
+def record_job(tx: Connection, event: str, job_id: str, now: datetime, payload: dict[str, Any]) -> None:
+    """Record an event of this job, naming report, input, policy and code version."""
     job = job_of(tx, job_id)
     facts = {name: job[name] for name in ("report_id", "source_hash", "extractor_version", "policy_digest")}
     record_event(tx, event, month=job["month"], job_id=job_id, payload=facts | payload, now=now)

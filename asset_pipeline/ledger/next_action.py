@@ -2,7 +2,8 @@
 
 Pure functions over an attempt's facts. The reasons that may be tried again are an allowlist kept with
 the enumeration (``reasons``); whatever is not on it is permanent. A decoder lost twice on one unit
-ends it, whatever budget is left, so that one poisonous document cannot loop (REQUIREMENTS R4.5).
+ends it, whatever budget is left, so that one poisonous document cannot loop (REQUIREMENTS R4.5). A store
+or database that is away is no failure of a document at all and never comes here: see ``work.unit``.
 """
 
 from __future__ import annotations
@@ -17,6 +18,12 @@ from asset_pipeline.reasons import Reason, ReasonClass, is_transient, reason_cla
 
 MAX_TRIES = 4
 MAX_LOST_DECODERS = 2
+MAX_LOST_WORKERS = 5
+"""Attempts whose whole worker vanished, without an end: the first one and four that took over from it."""
+
+SUSPECT_AFTER = 2
+"""Lost workers after which a unit is worked alone, so that what was merely near does not die with it."""
+
 DECODER_LOST = frozenset({Reason.DECODER_CRASHED, Reason.DEADLINE_EXCEEDED, Reason.MEMORY_EXCEEDED})
 
 FIRST_PAUSE = timedelta(seconds=5)
@@ -24,7 +31,9 @@ GROWTH = 3
 LONGEST_PAUSE = timedelta(minutes=10)
 """Pauses of 5, 15, 45 and 135 seconds: four retries over some three and a half minutes."""
 
-_NOT_THE_DOCUMENT = frozenset({Reason.RETRIES_EXHAUSTED, Reason.INTERNAL_ERROR, Reason.EXTRACTOR_CHANGED})
+_NOT_THE_DOCUMENT = frozenset(
+    {Reason.RETRIES_EXHAUSTED, Reason.WORKER_LOST, Reason.INTERNAL_ERROR, Reason.EXTRACTOR_CHANGED}
+)
 """Permanent, yet no verdict on the document: it is kept as a dead letter that an operator can requeue."""
 
 

@@ -17,12 +17,15 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 from asset_pipeline.errors import IntegrityError
+from asset_pipeline.evidence.chain import moment
 from asset_pipeline.ledger.incidents import Incident
-from asset_pipeline.ledger.rows import object_row, page_row, placement_row
-from asset_pipeline.ledger.schema import objects, pages, placements, quarantine, receipts
-from asset_pipeline.ledger.statements import insert_into, insert_new, portions
+from asset_pipeline.ledger.jobs import job_of
+from asset_pipeline.ledger.objects import hold_objects
+from asset_pipeline.ledger.rows import page_row, placement_row
+from asset_pipeline.ledger.schema import pages, placements, quarantine, receipts
+from asset_pipeline.ledger.statements import insert_new, portions
 from asset_pipeline.ledger.units import Claim, change_held, end_attempt, record_attempt
-from asset_pipeline.model import Extraction, Page, Picture, Placement, Status
+from asset_pipeline.model import Extraction, Page, Placement, Status
 from asset_pipeline.reasons import Reason
 
 
@@ -43,30 +46,22 @@ class Publication:
     acknowledged: int
 
 
-def stored_objects(conn: Connection, digests: Iterable[str]) -> set[str]:
-    """Those of ``digests`` that the archive holds. One that is being deleted is not held: put it again."""
-    known: set[str] = set()
-    for some in portions(sorted(set(digests))):
-        query = select(objects.c.sha256).where(objects.c.sha256.in_(some), objects.c.state == "stored")
-        known.update(conn.execute(query).scalars())
-    return known
-
-
 def publish_unit(
     tx: Connection, claim: Claim, extraction: Extraction, timings: Timings, bytes_written: int, now: datetime
 ) -> Publication:
     """Record the result of a claimed unit and end it.
 
-    Raises LeaseLost when the fence is newer, IntegrityError when the result is not one of this unit or
-    contradicts a recorded receipt (RECEIPT_CONFLICT). In either case nothing of it is recorded.
+    Raises LeaseLost when the fence is newer, ObjectsSwept when a file must be put again, IntegrityError when the
+    result is not one of this unit or contradicts a recorded receipt (RECEIPT_CONFLICT). In each case nothing of it is
+    recorded.
     """
     change_held(tx, claim, state="done", lease_until=None, reason=None)
     _check_belongs(claim, extraction)
-    _record_objects(tx, extraction.pictures, now)
+    hold_objects(tx, extraction.pictures, now)
     publication = _record_receipts(tx, claim, extraction.pages, now)
     if not _is_recorded(tx, claim):
         _record_pages(tx, claim, extraction.pages, now)
-    end_attempt(
+    broken = end_attempt(
         tx,
         claim,
         now,
@@ -76,8 +71,10 @@ def publish_unit(
         publish_ms=timings.publish,
         peak_rss_bytes=extraction.peak_rss_bytes,
         bytes_written=bytes_written,
+        pixels=sum(row.width * row.height for row in extraction.pictures if "original" in row.renditions),
     )
-    record_attempt(tx, "unit_published", claim, now, _counts(extraction, publication, bytes_written))
+    facts = _unit_record(tx, claim, extraction, timings) | _counts(extraction, publication, bytes_written)
+    record_attempt(tx, "unit_published", claim, now, facts | broken)
     return publication
 
 
@@ -96,20 +93,6 @@ def _check_belongs(claim: Claim, extraction: Extraction) -> None:
     if extraction.outcome != "ok" or sorted(numbers) != expected or not named <= held:
         what = "The result has other pages or pictures than it must have."
         raise IntegrityError(what, "Tell the developers.", Reason.INTERNAL_ERROR)
-
-
-def _record_objects(tx: Connection, pictures: Iterable[Picture], now: datetime) -> None:
-    """Sorted, so that two publications that share pictures lock them in the same order."""
-    rows = {picture.sha256: object_row(picture) | {"state": "stored", "stored_at": now} for picture in pictures}
-    if not rows:
-        return
-    statement = insert_into(tx, objects)
-    put_again = statement.on_conflict_do_update(
-        index_elements=[objects.c.sha256],
-        set_={"state": statement.excluded.state, "stored_at": statement.excluded.stored_at},
-        where=objects.c.state != "stored",
-    )
-    tx.execute(put_again, [rows[digest] for digest in sorted(rows)])
 
 
 def _record_receipts(tx: Connection, claim: Claim, read: Sequence[Page], now: datetime) -> Publication:
@@ -201,6 +184,26 @@ def _counts(extraction: Extraction, publication: Publication, bytes_written: int
         "receipts_added": publication.receipts_added,
         "acknowledged": publication.acknowledged,
         "quarantined": dict(held),
+    }
+
+
+def _unit_record(tx: Connection, claim: Claim, extraction: Extraction, timings: Timings) -> dict[str, Any]:
+    """What stays provable of a unit when all files are gone: each picture by name and digests, and what was held."""
+    job = job_of(tx, claim.job_id)
+    rows = list(_placements(extraction.pages))
+    return {
+        "correlation_id": job["correlation_id"],
+        "report_id": job["report_id"],
+        "revision": job["revision"],
+        "parent_revision": job["parent_revision"],
+        "sequence": int(claim.unit_id.rpartition("-")[2]),
+        "first_page": claim.first_page,
+        "working_until": moment(job["working_until"]),
+        "pictures": [[row.name, row.picture, row.display] for row in rows if row.picture],
+        "held": [
+            [row.name, row.reason.value if row.reason else None] for row in rows if row.status is Status.QUARANTINED
+        ],
+        "timings_ms": {name: round(getattr(timings, name), 1) for name in ("fetch", "decode", "publish")},
     }
 
 

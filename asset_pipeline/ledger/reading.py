@@ -76,6 +76,7 @@ class DocumentRow:
     finished_at: datetime | None
     working_until: datetime
     archive_until: datetime
+    expired_at: datetime | None
     edition: int | None
     content_digest: str | None
     manifest_digest: str | None
@@ -102,6 +103,7 @@ class MonthSummary:
     quarantined_by_reason: dict[str, int]
     derived: int
     unread_pages: int
+    unread_by_reason: dict[str, int]
     unaccounted: int
     receipts: int
     objects: int
@@ -111,6 +113,16 @@ class MonthSummary:
     duplicate_uploads: int
     rejected_uploads: int
     rejected_by_reason: dict[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadPage:
+    """A page of a succeeded job whose drawing was not read, and why: nothing of it is archived."""
+
+    job_id: str
+    page: int
+    label: str | None
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,6 +208,7 @@ def month_summary(conn: Connection, month: str) -> MonthSummary:
     found = _uploads_by_state(conn, month)
     rejected = {reason: count for (state, reason), count in found.items() if state == "rejected"}
     files, size = _files(conn, month)
+    unread = Counter(page.reason for page in unread_pages(conn, month))
     return MonthSummary(
         month=month,
         documents=len(documents),
@@ -213,7 +226,8 @@ def month_summary(conn: Connection, month: str) -> MonthSummary:
         quarantined=sum(row.quarantined + row.derived_quarantined for row in documents),
         quarantined_by_reason=_quarantined_by_reason(conn, month),
         derived=sum(row.derived_archived for row in documents),
-        unread_pages=sum(row.unread_pages for row in documents),
+        unread_pages=unread.total(),
+        unread_by_reason=dict(sorted(unread.items())),
         unaccounted=sum(row.unaccounted for row in documents),
         receipts=sum(row.receipts for row in documents),
         objects=files,
@@ -276,7 +290,7 @@ def quarantined_by_job(conn: Connection, month: str) -> dict[str, dict[str, int]
     query = (
         select(quarantine.c.job_id, quarantine.c.reason, func.count())
         .join(current, current.c.job_id == quarantine.c.job_id)
-        .where(current.c.state == "succeeded", quarantine.c.state == "held")
+        .where(current.c.state == "succeeded", quarantine.c.state == "held", current.c.expired_at.is_(None))
         .group_by(quarantine.c.job_id, quarantine.c.reason)
         .order_by(quarantine.c.job_id, quarantine.c.reason)
     )
@@ -286,10 +300,24 @@ def quarantined_by_job(conn: Connection, month: str) -> dict[str, dict[str, int]
     return dict(held)
 
 
-def shown_pictures(conn: Connection, month: str, limit: int) -> list[ShownPicture]:
-    """The first archived pictures of the month's succeeded jobs, to show a sample of them."""
+def unread_pages(conn: Connection, month: str) -> list[UnreadPage]:
+    """Pages of the month's current jobs that could not be read, by job and page."""
     current = current_jobs(month)
     query = (
+        select(pages.c.job_id, pages.c.page, pages.c.label, pages.c.reason)
+        .join(current, current.c.job_id == pages.c.job_id)
+        .where(current.c.state == "succeeded", pages.c.reason.is_not(None))
+        .order_by(pages.c.job_id, pages.c.page)
+    )
+    return [UnreadPage(*row) for row in conn.execute(query)]
+
+
+def shown_pictures(conn: Connection, month: str, limit: int) -> list[ShownPicture]:
+    """Archived pictures of the month's succeeded jobs, to show a sample: first one of each document, then a second."""
+    current = current_jobs(month)
+    in_order = (placements.c.page, placements.c.ordinal)
+    turn = func.row_number().over(partition_by=current.c.job_id, order_by=in_order).label("turn")
+    ranked = (
         select(
             current.c.report_id,
             current.c.job_id,
@@ -300,14 +328,17 @@ def shown_pictures(conn: Connection, month: str, limit: int) -> list[ShownPictur
             objects.c.bytes,
             objects.c.width,
             objects.c.height,
+            current.c.collection,
+            turn,
         )
         .join(placements, placements.c.job_id == current.c.job_id)
         .join(objects, objects.c.sha256 == placements.c.display)
         .where(current.c.state == "succeeded", placements.c.status == "archived", objects.c.state == "stored")
-        .order_by(current.c.collection, current.c.report_id, placements.c.page, placements.c.ordinal)
-        .limit(limit)
+        .where(current.c.expired_at.is_(None))
+        .subquery()
     )
-    return [ShownPicture(*row) for row in conn.execute(query)]
+    query = select(ranked).order_by(ranked.c.turn, ranked.c.collection, ranked.c.report_id).limit(limit)
+    return [ShownPicture(*row[:-2]) for row in conn.execute(query)]
 
 
 def input_digest(conn: Connection, month: str) -> str:
@@ -344,7 +375,7 @@ def _quarantined_by_reason(conn: Connection, month: str) -> dict[str, int]:
     query = (
         select(quarantine.c.reason, func.count())
         .join(current, current.c.job_id == quarantine.c.job_id)
-        .where(current.c.state == "succeeded", quarantine.c.state == "held")
+        .where(current.c.state == "succeeded", quarantine.c.state == "held", current.c.expired_at.is_(None))
         .group_by(quarantine.c.reason)
     )
     return dict(conn.execute(query).tuples().all())
@@ -357,12 +388,13 @@ def _uploads_by_state(conn: Connection, month: str) -> dict[tuple[str, str], int
 
 
 def _files(conn: Connection, month: str) -> tuple[int, int]:
-    """Number and bytes of the different files that the month's succeeded jobs name."""
+    """Number and bytes of the different files that the month's succeeded jobs name and keep."""
     current = current_jobs(month)
 
     def named(rendition: str) -> Select[Any]:
         joined = select(placements.c[rendition].label("sha256")).join(current, current.c.job_id == placements.c.job_id)
-        return joined.where(current.c.state == "succeeded", placements.c[rendition].is_not(None))
+        kept = (current.c.state == "succeeded", current.c.expired_at.is_(None))
+        return joined.where(*kept, placements.c[rendition].is_not(None))
 
     digests = union(named("picture"), named("display")).subquery()
     query = select(func.count(), func.sum(objects.c.bytes)).join(digests, digests.c.sha256 == objects.c.sha256)

@@ -142,9 +142,12 @@ jobs = Table(
     Column("finished_at", UtcDateTime),
     Column("working_until", UtcDateTime, nullable=False),
     Column("archive_until", UtcDateTime, nullable=False),
+    Column("expired_at", UtcDateTime, doc="when retention took note that archive_until had passed; never undone"),
     _states("state", "queued", "running", "succeeded", "failed_permanently", "dead_lettered"),
     Index("ix_jobs_month_state", "month", "state"),
     Index("ix_jobs_report_id", "report_id"),
+    Index("ix_jobs_archive_until", "archive_until"),
+    Index("ix_jobs_source_hash", "source_hash"),
 )
 
 units = Table(
@@ -163,6 +166,7 @@ units = Table(
     Column("reason", String(64)),
     Column("tries", Integer, nullable=False, doc="retries of this unit already spent"),
     Column("lost_decoders", Integer, nullable=False),
+    Column("lost_workers", Integer, nullable=False, server_default="0", doc="leases that ran out and were taken over"),
     UniqueConstraint("job_id", "sequence"),
     _states("state", "queued", "running", "done", "failed"),
     Index("ix_units_state_lease_until", "state", "lease_until"),
@@ -176,16 +180,22 @@ attempts = Table(
     Column("job_id", String(26), ForeignKey("jobs.job_id"), nullable=False),
     Column("fence", Integer, nullable=False),
     Column("worker", String(64), nullable=False),
+    Column("cage", String(64), doc="what held the decoder process: landlock-7+seccomp+rlimits, or none"),
     Column("started_at", UtcDateTime, nullable=False),
     Column("ended_at", UtcDateTime),
     Column("outcome", String(24), doc="published, acknowledged, refused, retried, dead_lettered, fenced"),
+    Column("returned_at", UtcDateTime, doc="when a worker whose unit was taken over was heard of again"),
     Column("reason", String(64)),
     Column("fetch_ms", Float),
     Column("decode_ms", Float),
     Column("publish_ms", Float),
     Column("peak_rss_bytes", BigInteger),
     Column("bytes_written", BigInteger),
+    Column("pixels", BigInteger, doc="of the original pictures of the result"),
+    Column("breach", String(128), doc="budgets that were exceeded and why: decode=input_shape,queue=capacity"),
     UniqueConstraint("unit_id", "fence"),
+    Index("ix_attempts_started_at", "started_at"),
+    Index("ix_attempts_job_id", "job_id"),
 )
 
 pages = Table(
@@ -270,6 +280,8 @@ quarantine = Table(
     Column("reason", String(64), nullable=False),
     Column("state", String(16), nullable=False),
     Column("recorded_at", UtcDateTime, nullable=False),
+    Column("decided_at", UtcDateTime, doc="when somebody released or rejected it"),
+    Column("decided_by", String(64), doc="who did, as they say"),
     _states("state", "held", "released", "rejected"),
 )
 
@@ -283,7 +295,10 @@ manifests = Table(
     Column("content_digest", String(64), nullable=False),
     Column("digest", String(64), nullable=False, doc="of the stored bytes"),
     Column("previous_digest", String(64)),
+    Column("key_id", String(32), nullable=False, doc="of the key that signed the stored bytes"),
+    Column("signature", String(128), nullable=False, doc="hex; with it the bytes can be put together again"),
     Column("published_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime, doc="expired_at of the job, in the edition that says so"),
     Index("ix_manifests_month", "month"),
 )
 
@@ -300,6 +315,8 @@ event_counter = Table(
     metadata,
     Column("counter_id", Integer, primary_key=True),
     Column("seq", BigInteger, nullable=False),
+    Column("head", String(64), doc="link of the last event"),
+    Column("key_id", String(32), doc="of the key that signs now"),
 )
 
 audit_events = Table(
@@ -310,8 +327,99 @@ audit_events = Table(
     Column("at", UtcDateTime, nullable=False),
     Column("month", String(7)),
     Column("job_id", String(26)),
-    Column("payload", Text, nullable=False, doc="canonical JSON: ids, counts, reasons, digests"),
+    Column("payload", Text, nullable=False, doc="the signed canonical JSON, see evidence.chain; columns repeat it"),
+    Column("signatures", Text, nullable=False, doc="JSON: list of [key id, signature in hex]"),
     Index("ix_audit_events_job_id", "job_id"),
 )
 
-APPEND_ONLY = ("receipts", "audit_events", "manifests", "policies", "revisions")
+signing_keys = Table(
+    "signing_keys",
+    metadata,
+    Column("key_id", String(32), primary_key=True),
+    Column("public_key", String(64), nullable=False, doc="hex"),
+    Column("first_seq", BigInteger, nullable=False, unique=True, doc="first event it may sign; the next one's ends it"),
+    Column("certificate", Text, doc="envelope of the key service, where there is one"),
+    Column("introduced_at", UtcDateTime, nullable=False),
+)
+
+checkpoints = Table(
+    "checkpoints",
+    metadata,
+    Column("size", BigInteger, primary_key=True, autoincrement=False, doc="events covered"),
+    Column("note", Text, nullable=False, doc="the signed note"),
+    Column("frontier", Text, nullable=False, doc="canonical JSON: what the next checkpoint's tree grows from"),
+    Column("made_at", UtcDateTime, nullable=False),
+)
+
+alerts = Table(
+    "alerts",
+    metadata,
+    Column("alert_key", String(192), primary_key=True, doc="names the occasion: the same one is told once"),
+    Column("channel", String(16), primary_key=True),
+    Column("kind", String(32), nullable=False),
+    Column("month", String(7)),
+    Column("text", Text, nullable=False, doc="ids, counts, reasons, months; nothing of a document"),
+    Column("recorded_at", UtcDateTime, nullable=False),
+    Column("claimed_at", UtcDateTime, doc="when a process began to deliver it"),
+    Column("sent_at", UtcDateTime, doc="None: not delivered yet"),
+)
+
+holds = Table(
+    "holds",
+    metadata,
+    Column("hold_id", String(26), primary_key=True),
+    Column("scope", String(16), nullable=False),
+    Column("subject", Text, doc="report id, collection or month; None where all is held"),
+    Column("why", String(64), nullable=False, doc="a code, as litigation"),
+    Column("set_at", UtcDateTime, nullable=False),
+    Column("set_by", String(64), nullable=False),
+    Column("lifted_at", UtcDateTime, doc="None: in force"),
+    Column("lifted_by", String(64)),
+    Column("lifted_why", String(64)),
+    _states("scope", "report", "collection", "month", "all"),
+    CheckConstraint("(scope = 'all') = (subject IS NULL)", name="subject"),
+)
+
+deletions = Table(
+    "deletions",
+    metadata,
+    Column("kind", String(16), primary_key=True, doc="picture, source or quarantine"),
+    Column("key", Text, primary_key=True, doc="in its store"),
+    Column("sha256", String(64), nullable=False),
+    Column("deletion_id", String(26), nullable=False, doc="of the event that told the intent"),
+    Column("bytes", BigInteger, nullable=False),
+    Column("job_id", String(26), ForeignKey("jobs.job_id"), doc="the last job that it was kept for, if any"),
+    Column("month", String(7)),
+    Column("why", String(32), nullable=False),
+    Column("deadline", UtcDateTime, nullable=False),
+    Column("intended_at", UtcDateTime, nullable=False),
+)
+"""Deletions that are intended and not done: a row goes when its tombstone is written."""
+
+tombstones = Table(
+    "tombstones",
+    metadata,
+    Column("deletion_id", String(26), primary_key=True),
+    Column("kind", String(16), primary_key=True),
+    Column("sha256", String(64), primary_key=True),
+    Column("bytes", BigInteger, nullable=False),
+    Column("job_id", String(26), ForeignKey("jobs.job_id"), doc="the last job that it was kept for, if any"),
+    Column("month", String(7)),
+    Column("why", String(32), nullable=False, doc="archive_deadline or working_deadline"),
+    Column("deadline", UtcDateTime, nullable=False),
+    Column("intended_at", UtcDateTime, nullable=False),
+    Column("deleted_at", UtcDateTime, nullable=False),
+    Index("ix_tombstones_sha256", "sha256"),
+    Index("ix_tombstones_month", "month"),
+)
+
+APPEND_ONLY = (
+    "receipts",
+    "audit_events",
+    "manifests",
+    "policies",
+    "revisions",
+    "signing_keys",
+    "checkpoints",
+    "tombstones",
+)

@@ -2,8 +2,9 @@
 
 A claim raises the unit's fence number, and every later write names the fence it was given: a worker
 that lost its lease while it slept finds a newer fence, gets ``LeaseLost`` and changes nothing. The
-fence decides, not the clock: a lease that ran out but that nobody took over is still good. What a unit
-delivers is recorded by ``publication``.
+fence decides, not the clock: a lease that ran out but that nobody took over is still good. A worker that
+vanished is counted apart from failures, and what it was at is then worked alone, so that a document that
+kills its worker ends by itself and takes no other with it. What a unit delivers is recorded by ``publication``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, insert, or_, select, update
+from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, insert, or_, select, update
 
 from asset_pipeline.errors import LeaseLost
+from asset_pipeline.ledger import breaches
 from asset_pipeline.ledger.events import record_event
 from asset_pipeline.ledger.identity import attempt_id_of, unit_id_of
 from asset_pipeline.ledger.jobs import OPEN, job_of
-from asset_pipeline.ledger.next_action import DECODER_LOST, final_state
+from asset_pipeline.ledger.next_action import DECODER_LOST, MAX_LOST_WORKERS, SUSPECT_AFTER, final_state
 from asset_pipeline.ledger.schema import attempts, jobs, units
 from asset_pipeline.reasons import Reason
 
@@ -60,6 +62,7 @@ def plan_units(tx: Connection, job_id: str, ranges: Sequence[tuple[int, int | No
             "fence": 0,
             "tries": 0,
             "lost_decoders": 0,
+            "lost_workers": 0,
         }
         for sequence, (first, last) in enumerate(ranges)
     ]
@@ -70,10 +73,19 @@ def plan_units(tx: Connection, job_id: str, ranges: Sequence[tuple[int, int | No
 
 def claimable(conn: Connection, month: str, now: datetime) -> list[str]:
     """Units of ``month`` that may be claimed now, in turns over collections and over the jobs of each."""
+    return _claimable(conn, month, now, units.c.lost_workers < SUSPECT_AFTER)
+
+
+def suspects(conn: Connection, month: str, now: datetime) -> list[str]:
+    """Units that may be claimed now but were at hand when their workers were lost: to be worked one by one."""
+    return _claimable(conn, month, now, units.c.lost_workers >= SUSPECT_AFTER)
+
+
+def _claimable(conn: Connection, month: str, now: datetime, which: ColumnElement[bool]) -> list[str]:
     query = (
         select(jobs.c.collection, jobs.c.job_id, units.c.unit_id)
         .join(jobs, jobs.c.job_id == units.c.job_id)
-        .where(jobs.c.month == month, jobs.c.state == "running", _may_be_claimed(now))
+        .where(jobs.c.month == month, jobs.c.state == "running", _may_be_claimed(now), which)
         .order_by(jobs.c.collection, jobs.c.queued_at, jobs.c.job_id, units.c.sequence)
     )
     waiting: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
@@ -82,20 +94,34 @@ def claimable(conn: Connection, month: str, now: datetime) -> list[str]:
     return list(_in_turns([list(_in_turns(of_jobs.values())) for of_jobs in waiting.values()]))
 
 
-def claim_unit(tx: Connection, unit_id: str, worker: str, lease: timedelta, now: datetime) -> Claim | None:
-    """Take the unit, raise its fence and record the attempt. None when it is another's, done or not yet due."""
+def claim_unit(
+    tx: Connection, unit_id: str, worker: str, lease: timedelta, now: datetime, cage: str | None = None
+) -> Claim | None:
+    """Take the unit, raise its fence and record the attempt, with the ``cage`` that its decoder will be in.
+
+    None when it is another's, done or not yet due.
+
+    A unit of which one worker after the other was lost is not given out again: it ends here, without a result.
+    """
+    overtaking = case((units.c.state == "running", 1), else_=0)
     running = exists().where(jobs.c.job_id == units.c.job_id, jobs.c.state == "running")
     statement = (
         update(units)
         .where(units.c.unit_id == unit_id, _may_be_claimed(now), running)
-        .values(state="running", fence=units.c.fence + 1, lease_until=now + lease, worker=worker, not_before=None)
-        .returning(
-            units.c.job_id, units.c.fence, units.c.first_page, units.c.last_page, units.c.lost_decoders, units.c.tries
+        .values(
+            state="running",
+            fence=units.c.fence + 1,
+            lease_until=now + lease,
+            worker=worker,
+            not_before=None,
+            lost_workers=units.c.lost_workers + overtaking,
         )
+        .returning(*[units.c[name] for name in _TAKEN], units.c.lost_workers)
     )
-    taken = tx.execute(statement).mappings().one_or_none()
-    if taken is None:
+    row = tx.execute(statement).mappings().one_or_none()
+    if row is None:
         return None
+    taken = {name: row[name] for name in _TAKEN}
     job = job_of(tx, taken["job_id"])
     claim = Claim(
         unit_id=unit_id,
@@ -107,6 +133,9 @@ def claim_unit(tx: Connection, unit_id: str, worker: str, lease: timedelta, now:
     )
     overtaken = update(attempts).where(attempts.c.unit_id == unit_id, attempts.c.ended_at.is_(None))
     tx.execute(overtaken.values(ended_at=now, outcome="fenced", reason=Reason.LEASE_CONFLICT.value))
+    if row["lost_workers"] >= MAX_LOST_WORKERS:
+        fail_unit(tx, claim, Reason.WORKER_LOST, now)
+        return None
     tx.execute(
         insert(attempts).values(
             attempt_id=attempt_id_of(unit_id, claim.fence),
@@ -114,11 +143,24 @@ def claim_unit(tx: Connection, unit_id: str, worker: str, lease: timedelta, now:
             job_id=claim.job_id,
             fence=claim.fence,
             worker=worker,
+            cage=cage,
             started_at=now,
         )
     )
     record_attempt(tx, "attempt_started", claim, now, {})
     return claim
+
+
+def note_return(tx: Connection, claim: Claim, now: datetime) -> None:
+    """Record that a worker whose unit was taken over is alive after all: it does not count as lost."""
+    mine = and_(attempts.c.attempt_id == attempt_id_of(claim.unit_id, claim.fence), attempts.c.returned_at.is_(None))
+    late = exists().where(mine, attempts.c.outcome == "fenced")
+    tx.execute(
+        update(units)
+        .where(units.c.unit_id == claim.unit_id, units.c.lost_workers > 0, late)
+        .values(lost_workers=units.c.lost_workers - 1)
+    )
+    tx.execute(update(attempts).where(mine, attempts.c.outcome == "fenced").values(returned_at=now))
 
 
 def renew_lease(tx: Connection, claim: Claim, lease: timedelta, now: datetime) -> None:
@@ -127,9 +169,16 @@ def renew_lease(tx: Connection, claim: Claim, lease: timedelta, now: datetime) -
 
 
 def retry_unit(
-    tx: Connection, claim: Claim, reason: Reason, not_before: datetime, now: datetime, spends_budget: bool = True
+    tx: Connection,
+    claim: Claim,
+    reason: Reason,
+    not_before: datetime,
+    now: datetime,
+    *,
+    spends_budget: bool = True,
+    **measured: Any,
 ) -> None:
-    """Give the unit back, claimable from ``not_before`` on. Raises LeaseLost.
+    """Give the unit back, claimable from ``not_before`` on, with what was ``measured`` so far. Raises LeaseLost.
 
     A lost decoder is counted whatever the budget says; ``spends_budget`` False is for a provider that asked
     to wait, or a worker that was told to stop.
@@ -147,11 +196,12 @@ def retry_unit(
         lost_decoders=units.c.lost_decoders + lost,
     )
     tx.execute(update(jobs).where(jobs.c.job_id == claim.job_id).values(tries=jobs.c.tries + spent))
-    end_attempt(tx, claim, now, "retried", reason)
-    record_attempt(tx, "attempt_ended", claim, now, {"outcome": "retried", "reason": reason.value, "spent": spent})
+    broken = end_attempt(tx, claim, now, "retried", reason, **measured)
+    facts = {"outcome": "retried", "reason": reason.value, "spent": spent}
+    record_attempt(tx, "attempt_ended", claim, now, facts | broken)
 
 
-def fail_unit(tx: Connection, claim: Claim, reason: Reason, now: datetime) -> None:
+def fail_unit(tx: Connection, claim: Claim, reason: Reason, now: datetime, **measured: Any) -> None:
     """End the unit without a result; ``completion`` then ends its job. Raises LeaseLost."""
     lost = int(reason in DECODER_LOST)
     change_held(
@@ -163,8 +213,8 @@ def fail_unit(tx: Connection, claim: Claim, reason: Reason, now: datetime) -> No
         lost_decoders=units.c.lost_decoders + lost,
     )
     outcome = "refused" if final_state(reason) == "failed_permanently" else "dead_lettered"
-    end_attempt(tx, claim, now, outcome, reason)
-    record_attempt(tx, "attempt_ended", claim, now, {"outcome": outcome, "reason": reason.value})
+    broken = end_attempt(tx, claim, now, outcome, reason, **measured)
+    record_attempt(tx, "attempt_ended", claim, now, {"outcome": outcome, "reason": reason.value} | broken)
 
 
 def busy(conn: Connection, month: str, now: datetime) -> tuple[int, datetime | None]:
@@ -191,10 +241,15 @@ def change_held(tx: Connection, claim: Claim, **values: Any) -> None:
 
 def end_attempt(
     tx: Connection, claim: Claim, now: datetime, outcome: str, reason: Reason | None = None, **measured: Any
-) -> None:
-    """Close the attempt's row with how it ended and what was measured."""
-    row = update(attempts).where(attempts.c.attempt_id == attempt_id_of(claim.unit_id, claim.fence))
-    tx.execute(row.values(ended_at=now, outcome=outcome, reason=reason.value if reason else None, **measured))
+) -> dict[str, Any]:
+    """Close the attempt's row with how it ended and what was measured; budgets it broke, for its event."""
+    attempt_id = attempt_id_of(claim.unit_id, claim.fence)
+    spent = {name.removesuffix("_ms"): value for name, value in measured.items() if name.endswith("_ms")}
+    found = breaches.of_attempt(tx, attempt_id, claim.policy_digest, spent, measured.get("pixels"), reason)
+    row = update(attempts).where(attempts.c.attempt_id == attempt_id)
+    ended = {"ended_at": now, "outcome": outcome, "reason": reason.value if reason else None}
+    tx.execute(row.values(**ended, breach=breaches.written(found), **measured))
+    return {"breach": found} if found else {}
 
 
 def record_attempt(tx: Connection, event: str, claim: Claim, now: datetime, payload: dict[str, Any]) -> None:
@@ -208,6 +263,10 @@ def record_attempt(tx: Connection, event: str, claim: Claim, now: datetime, payl
     }
     month = job_of(tx, claim.job_id)["month"]
     record_event(tx, event, month=month, job_id=claim.job_id, payload=facts | payload, now=now)
+
+
+_TAKEN = ("job_id", "fence", "first_page", "last_page", "lost_decoders", "tries")
+"""Columns of a claimed unit that its worker is told."""
 
 
 def _may_be_claimed(now: datetime) -> ColumnElement[bool]:

@@ -21,7 +21,20 @@ from typing import BinaryIO, NoReturn
 
 from asset_pipeline.errors import IntegrityError, StorageError
 from asset_pipeline.reasons import Reason
-from asset_pipeline.storage.store import SPECIAL, TEMPORARY, Entry, copy_hashed, fetch_checked, open_regular, prove
+from asset_pipeline.storage.store import (
+    SPECIAL,
+    TEMPORARY,
+    Entry,
+    Swept,
+    copy_hashed,
+    fetch_checked,
+    holds_digest,
+    open_regular,
+    prove,
+)
+
+LOCK = f"{TEMPORARY}lock"
+"""What writers hold where there are no links; never swept, or two could hold it at once."""
 
 _LINKS_UNSUPPORTED = {errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK, errno.EXDEV}
 
@@ -107,7 +120,7 @@ class FolderStore:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
         opened: list[int] = []
         try:
-            opened.append(os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC))
+            opened.append(self._root_descriptor())
             for folder in folders:
                 opened.append(os.open(folder, flags | os.O_DIRECTORY, dir_fd=opened[-1]))
             # Without O_NONBLOCK a pipe would wait for its writer for ever.
@@ -123,6 +136,13 @@ class FolderStore:
         finally:
             for folder_descriptor in opened:
                 os.close(folder_descriptor)
+
+    def _root_descriptor(self) -> int:
+        """The root opened. A new store has none yet, so that one has no keys; one that is no folder is away."""
+        try:
+            return os.open(self.root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        except NotADirectoryError as error:
+            self._away("read", error)
 
     def fetch(self, key: str, target: Path, sha256: str) -> int:
         """Copy to the new file ``target``, checking the digest on the way."""
@@ -144,18 +164,38 @@ class FolderStore:
             if target.exists():
                 _sync_folder(target.parent)
                 return False
-            with self._temporary(target.parent) as (temporary, descriptor):
-                with open_regular(source) as stream:
-                    digest, _ = copy_hashed(stream, descriptor)
-                if digest != sha256:
-                    raise IntegrityError("The bytes to store do not have the expected digest.")
-                os.fsync(descriptor)
+            with self._copied(source, sha256, target.parent) as temporary:
                 written = self._claim(temporary, target)
             # Also after losing: the winner may not have synced yet, and our caller is about to record the key.
             _sync_folder(target.parent)
         except OSError as error:
             self._away("written", error)
         return written
+
+    def repair(self, key: str, source: Path, sha256: str) -> bool:
+        """Rename a synced copy over bytes that are not the right ones."""
+        if holds_digest(self, key, sha256):
+            return False
+        target = self._target(key)
+        try:
+            self._make_folder(target.parent)
+            with self._copied(source, sha256, target.parent) as temporary:
+                temporary.rename(target)
+            _sync_folder(target.parent)
+        except OSError as error:
+            self._away("written", error)
+        return True
+
+    @contextmanager
+    def _copied(self, source: Path, sha256: str, folder: Path) -> Iterator[Path]:
+        """A synced copy of ``source`` in ``folder``, under a temporary name; it must have the digest ``sha256``."""
+        with self._temporary(folder) as (temporary, descriptor):
+            with open_regular(source) as stream:
+                digest, _ = copy_hashed(stream, descriptor)
+            if digest != sha256:
+                raise IntegrityError("The bytes to store do not have the expected digest.")
+            os.fsync(descriptor)
+            yield temporary
 
     def _claim(self, temporary: Path, target: Path) -> bool:
         """Give ``temporary`` the name ``target`` unless it is taken; True when this call did."""
@@ -172,7 +212,7 @@ class FolderStore:
 
     def _claim_without_links(self, temporary: Path, target: Path) -> bool:
         """Rename under a lock: for file systems that have no links."""
-        with (self.root / f"{TEMPORARY}lock").open("wb") as lock:
+        with (self.root / LOCK).open("wb") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             if target.exists():
                 return False
@@ -203,6 +243,27 @@ class FolderStore:
             return
         except OSError as error:
             self._away("written", error)
+
+    def sweep_temporary(self, before: datetime) -> Swept:
+        """Unlink temporary files of writers that were ended in the middle. A folder that is not there has none."""
+        swept = Swept()
+        for parent, _, names in os.walk(self.root):
+            for name in names:
+                if name.startswith(TEMPORARY) and name != LOCK:
+                    swept = self._sweep_one(Path(parent, name), before, swept)
+        return swept
+
+    def _sweep_one(self, path: Path, before: datetime, swept: Swept) -> Swept:
+        try:
+            found = path.stat(follow_symlinks=False)
+            if found.st_mtime >= before.timestamp():
+                return swept
+            path.unlink()
+        except FileNotFoundError:
+            return swept
+        except OSError as error:
+            self._away("written", error)
+        return swept.plus(found.st_size)
 
     def check(self) -> None:
         """Write, read back and delete a small file."""

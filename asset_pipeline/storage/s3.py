@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn, cast
 
@@ -30,7 +30,16 @@ from botocore.exceptions import (
 
 from asset_pipeline.errors import ConfigurationError, IntegrityError, StorageError
 from asset_pipeline.reasons import Reason
-from asset_pipeline.storage.store import CHUNK, TEMPORARY, Entry, fetch_checked, open_regular, prove
+from asset_pipeline.storage.store import (
+    CHUNK,
+    TEMPORARY,
+    Entry,
+    Swept,
+    fetch_checked,
+    holds_digest,
+    open_regular,
+    prove,
+)
 
 if TYPE_CHECKING:
     from mypy_boto3_s3 import S3Client
@@ -50,6 +59,15 @@ _DENIED = {
 }
 _BUSY = {"429", "503", "SlowDown", "ServiceUnavailable", "Throttling", "ThrottlingException", "TooManyRequests"}
 _ALTERED = {"BadDigest", "XAmzContentChecksumMismatch", "XAmzContentSHA256Mismatch", "InvalidDigest"}
+
+
+_CONTENT_TYPES = {
+    "html": "text/html; charset=utf-8",
+    "css": "text/css; charset=utf-8",
+    "js": "text/javascript; charset=utf-8",
+    "json": "application/json",
+    "webp": "image/webp",
+}
 
 
 class S3Store:
@@ -120,13 +138,7 @@ class S3Store:
 
     def put_once(self, key: str, source: Path, sha256: str) -> bool:
         """PUT on the condition that nothing is there, streamed from the disk."""
-        with open_regular(source) as stream:
-            digest = hashlib.file_digest(cast(io.BufferedReader, stream), "sha256")
-            size = stream.tell()
-            if digest.hexdigest() != sha256:
-                raise IntegrityError("The bytes to store do not have the expected digest.")
-            if size > LARGEST_PUT:
-                raise StorageError(f"The {self.name} store takes at most 5 GiB in one piece.", "Lower the limits.")
+        with self._checked(source, sha256) as (stream, size):
             for attempt in range(TRIES):
                 stream.seek(0)
                 try:
@@ -137,7 +149,8 @@ class S3Store:
                             Body=stream,
                             ContentLength=size,
                             IfNoneMatch="*",
-                            ChecksumSHA256=base64.b64encode(digest.digest()).decode(),
+                            ContentType=_content_type(key),
+                            ChecksumSHA256=_checksum(sha256),
                         )
                     return True
                 except ClientError as error:
@@ -150,11 +163,58 @@ class S3Store:
                 return False
         raise StorageError(f"Writers of the {self.name} store kept meeting.", "It is tried again by itself.")
 
+    @contextmanager
+    def _checked(self, source: Path, sha256: str) -> Iterator[tuple[BinaryIO, int]]:
+        """Stream and size of a file that is about to be sent, which must have the digest ``sha256``."""
+        with open_regular(source) as stream:
+            digest = hashlib.file_digest(cast(io.BufferedReader, stream), "sha256")
+            size = stream.tell()
+            if digest.hexdigest() != sha256:
+                raise IntegrityError("The bytes to store do not have the expected digest.")
+            if size > LARGEST_PUT:
+                raise StorageError(f"The {self.name} store takes at most 5 GiB in one piece.", "Lower the limits.")
+            stream.seek(0)
+            yield stream, size
+
+    def repair(self, key: str, source: Path, sha256: str) -> bool:
+        """PUT over bytes that are not the right ones: a reader sees the old or the new object, whole."""
+        if holds_digest(self, key, sha256):
+            return False
+        with self._checked(source, sha256) as (stream, size), self._mapped():
+            self._client.put_object(
+                Bucket=self.bucket,
+                Key=self._prefix + key,
+                Body=stream,
+                ContentLength=size,
+                ChecksumSHA256=_checksum(sha256),
+            )
+        return True
+
     def put_current(self, key: str, body: bytes) -> None:
         """PUT, whatever was there."""
-        checksum = base64.b64encode(hashlib.sha256(body).digest()).decode()
+        checksum = _checksum(hashlib.sha256(body).hexdigest())
         with self._mapped():
-            self._client.put_object(Bucket=self.bucket, Key=self._prefix + key, Body=body, ChecksumSHA256=checksum)
+            self._client.put_object(
+                Bucket=self.bucket,
+                Key=self._prefix + key,
+                Body=body,
+                ContentType=_content_type(key),
+                ChecksumSHA256=checksum,
+            )
+
+    def sweep_temporary(self, before: datetime) -> Swept:
+        """Delete what a check of this store left that was ended in the middle; writes leave nothing on S3."""
+        swept = Swept()
+        with self._mapped():
+            pages = self._client.get_paginator("list_objects_v2").paginate(
+                Bucket=self.bucket, Prefix=self._prefix + TEMPORARY
+            )
+            for page in pages:
+                for found in page.get("Contents", []):
+                    if found["LastModified"] < before:
+                        self.delete(found["Key"].removeprefix(self._prefix))
+                        swept = swept.plus(found["Size"])
+        return swept
 
     def delete(self, key: str) -> None:
         """Delete the object; one that is already gone is success."""
@@ -212,11 +272,11 @@ class S3Store:
                 raise
             if key is not None and code in _MISSING:
                 raise KeyError(key) from None
-            self._refused(code)
+            self._refused(code, _retry_after(error))
         except BotoCoreError as error:
             self._unreachable(error)
 
-    def _refused(self, code: str) -> NoReturn:
+    def _refused(self, code: str, hint: timedelta | None) -> NoReturn:
         if code in _DENIED:
             raise StorageError(
                 f"The {self.name} store refused the credentials.",
@@ -230,7 +290,7 @@ class S3Store:
         if code in _ALTERED:
             raise IntegrityError("The bytes changed on their way to the store.", "It is safe to run again.") from None
         reason = Reason.PROVIDER_BUSY if code in _BUSY else Reason.STORAGE_UNAVAILABLE
-        raise StorageError(f"The {self.name} store answered {code}.", "Check the store.", reason) from None
+        raise StorageError(f"The {self.name} store answered {code}.", "Check the store.", reason, hint) from None
 
     def _unreachable(self, error: Exception) -> NoReturn:
         if isinstance(error, (NoCredentialsError, PartialCredentialsError)):
@@ -259,6 +319,23 @@ class _Body(io.RawIOBase):
         chunk: bytes = self._body.read(len(buffer))
         buffer[: len(chunk)] = chunk
         return len(chunk)
+
+
+def _content_type(key: str) -> str:
+    """What a browser is told about a file; content named by its digest is nothing in particular."""
+    return _CONTENT_TYPES.get(key.rpartition("/")[2].rpartition(".")[2], "application/octet-stream")
+
+
+def _checksum(sha256: str) -> str:
+    """A digest in hex as S3 wants it in a header."""
+    return base64.b64encode(bytes.fromhex(sha256)).decode()
+
+
+def _retry_after(error: ClientError) -> timedelta | None:
+    """How long a busy server asked us to wait, where it said so in seconds."""
+    headers = error.response.get("ResponseMetadata", {}).get("HTTPHeaders", {})
+    seconds = str(headers.get("retry-after", ""))
+    return timedelta(seconds=int(seconds)) if _code(error) in _BUSY and seconds.isdecimal() else None
 
 
 def _code(error: ClientError) -> str:

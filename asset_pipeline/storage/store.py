@@ -1,8 +1,9 @@
 """Bytes by key: what every store can do, and how one is opened from its address.
 
 Keys are relative POSIX paths made by this program (``objects/ab/<sha256>``), never by a caller's
-file name, except in an inbox, where they are only read. ``put_once`` is the only way in for content:
-it never overwrites. ``put_current`` replaces and is for documents that have editions.
+file name, except in an inbox, where they are only read. ``put_once`` is the way in for content: it never
+overwrites. ``repair`` alone replaces content, and only content that is not what its name says.
+``put_current`` replaces and is for documents that have editions.
 """
 
 from __future__ import annotations
@@ -43,6 +44,18 @@ class Entry:
     modified: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """How many leftovers were removed, and their bytes."""
+
+    files: int = 0
+    bytes: int = 0
+
+    def plus(self, size: int) -> Swept:
+        """One more, of ``size`` bytes."""
+        return Swept(self.files + 1, self.bytes + size)
+
+
 class Store(Protocol):
     """A folder or a bucket. Every method raises StorageError when the place is away."""
 
@@ -76,6 +89,20 @@ class Store(Protocol):
         Atomic: a reader sees all or nothing, and of two writers one wins. IntegrityError when ``source`` does
         not have the digest ``sha256``.
         """
+        ...
+
+    def repair(self, key: str, source: Path, sha256: str) -> bool:
+        """Replace what lies under ``key`` when it does not hash to ``sha256``, or is gone; True when it was replaced.
+
+        Allowed only where ``key`` names content by this very digest (``object_key(sha256)``) and by someone who holds
+        the right bytes, as when a document is sent again or a picture is read again: then nothing that anybody may
+        rely on is overwritten. Reads the stored bytes once; atomic and durable. The caller records an event.
+        IntegrityError when ``source`` does not have the digest either.
+        """
+        ...
+
+    def sweep_temporary(self, before: datetime) -> Swept:
+        """Remove files of writes that were begun and never ended, last touched earlier than ``before``."""
         ...
 
     def put_current(self, key: str, body: bytes) -> None:
@@ -126,6 +153,18 @@ def copy_hashed(source: BinaryIO, target: int) -> tuple[str, int]:
             what = os.strerror(error.errno or errno.EIO)
             raise StorageError(f"A file cannot be written: {what}.", "Check the free space.") from None
     return digest.hexdigest(), count
+
+
+def holds_digest(store: Store, key: str, sha256: str) -> bool:
+    """Whether the stored bytes of ``key`` are there and have this digest."""
+    digest = hashlib.sha256()
+    try:
+        with store.open(key) as stream:
+            while chunk := stream.read(CHUNK):
+                digest.update(chunk)
+    except KeyError:
+        return False
+    return digest.hexdigest() == sha256
 
 
 def open_regular(path: Path) -> BinaryIO:

@@ -28,6 +28,10 @@ class SourceFacts:
     media_type: str | None
 
 
+class SourceGone(IntegrityError):
+    """The store has no such bytes: deleted, or it is not the store in which they are."""
+
+
 def job_input(inst: Installation, source_hash: str, policy_digest: str) -> tuple[SourceFacts, Policy]:
     """Facts of the source and the policy of a job, from the ledger."""
     source = select(source_documents.c.bytes, source_documents.c.media_type).where(
@@ -55,8 +59,8 @@ def recorded_policy(inst: Installation, digest: str) -> Policy:
 
 
 def fetch_source(inst: Installation, source_hash: str, place: Workplace) -> None:
-    """Copy the source into ``place``. Raises IntegrityError when it is gone or altered."""
+    """Copy the source into ``place``. Raises IntegrityError when it is altered, SourceGone when it is gone."""
     try:
         inst.sources.fetch(object_key(source_hash), place.document, source_hash)
     except KeyError:
-        raise IntegrityError("A stored source is gone.", "Restore it from backup.") from None
+        raise SourceGone("A stored source is gone.", "Restore it from backup.") from None

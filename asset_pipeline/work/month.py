@@ -2,7 +2,8 @@
 
 The ledger is the guard, not this loop: any number of processes may run it over one month at once.
 Each takes what it can claim, waits for the leases of the others, and takes over what they drop, so
-every caller returns with the whole month settled. Interrupted, it gives its units back at once.
+every caller returns with the whole month settled. Interrupted, or with a store away, it gives its units
+back at once and at no cost to them.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import completion, units
 from asset_pipeline.work.clock import Clock, utc_now
 from asset_pipeline.work.executor import LocalExecutor, UnitExecutor
+from asset_pipeline.work.interrupts import signals_held
 from asset_pipeline.work.outdated import replace_outdated
 from asset_pipeline.work.plan import Planned, open_jobs, plan_job
 from asset_pipeline.work.unit import Outcome, UnitOutcome, work_unit
@@ -62,9 +64,11 @@ def work_month(
     progress: Progress | None = None,
     clock: Clock = utc_now,
 ) -> MonthWork:
-    """Settle all open work of ``month`` on this machine. Raises PipelineError when a store or the ledger is away.
+    """Settle all open work of ``month`` on this machine.
 
-    ``progress`` is called with the stage (``inspect`` or ``extract``), what is done and what is known to be there.
+    Raises PipelineError when a store or the ledger is away: what was in work is given back, and the next call goes
+    on. Interrupted, it gives the work back as well, and the interrupt goes on from here. ``progress`` is called with
+    the stage (``inspect`` or ``extract``), what is done and what is known to be there.
     """
     began = time.monotonic()
     if not open_jobs(inst, month, "queued", "running"):
@@ -73,9 +77,17 @@ def work_month(
     inst.sources.check()
     inst.archive.check()
     count = worker_count(inst, workers)
+    stopping = threading.Event()
     # The pool closes first: that ends the decoders, for which the executor's threads are waiting.
-    with LocalExecutor(count) as executor, DecoderPool(count, inst.policy) as pool:
-        return MonthLoop(inst, month, pool, executor, progress, clock).settle()
+    with (
+        signals_held(stopping) as came,
+        LocalExecutor(count) as executor,
+        DecoderPool(count, inst.policy, caged=inst.settings.sandbox) as pool,
+    ):
+        work = MonthLoop(inst, month, pool, executor, progress, clock, stopping).settle()
+    if came:  # and the handler that was there before raised nothing
+        raise KeyboardInterrupt
+    return work
 
 
 class MonthLoop:
@@ -89,6 +101,7 @@ class MonthLoop:
         executor: UnitExecutor,
         progress: Progress | None = None,
         clock: Clock = utc_now,
+        stopping: threading.Event | None = None,
     ) -> None:
         self._inst = inst
         self._month = month
@@ -96,28 +109,29 @@ class MonthLoop:
         self._executor = executor
         self._progress = progress or _unseen
         self._clock = clock
-        self._stopping = threading.Event()
+        self._stopping = stopping or threading.Event()
         self._tally = _Tally()
 
     def settle(self) -> MonthWork:
-        """Return when no job of the month is open, whoever did the work."""
+        """Return when no job of the month is open, whoever did the work, or when told to stop."""
         began = time.monotonic()
         try:
-            while True:
+            while not self._stopping.is_set():
                 self._plan()
-                if self._attempt():
+                if self._attempt() or self._stopping.is_set():
                     continue
                 self._complete_left_over()
                 if not open_jobs(self._inst, self._month, "queued", "running"):
-                    return self._tally.result(began)
+                    break
                 self._pause()
+            return self._tally.result(began)
         finally:
             # A decoder that is lost from here on was ended by us, not by its document.
             self._stopping.set()
 
     def _plan(self) -> None:
         queued = open_jobs(self._inst, self._month, "queued")
-        for done, planned in enumerate(self._executor.run(queued, self._plan_job), start=1):
+        for done, planned in enumerate(self._executor.run(queued, self._plan_job, self._stopping), start=1):
             self._tally.documents += planned.reason is not None
             self._progress("inspect", done, len(queued))
 
@@ -125,9 +139,16 @@ class MonthLoop:
         """Try each unit that may be claimed now; False when there was none."""
         with self._inst.ledger.read() as conn:
             claimable = units.claimable(conn, self._month, self._clock())
+            suspects = units.suspects(conn, self._month, self._clock())
             total = self._tally.ended + units.busy(conn, self._month, self._clock())[0]
+        if claimable:
+            return self._attempt_all(claimable, total)
+        # One by one, so that a document that takes its worker along takes no other document along.
+        return any(self._attempt_all([unit_id], total) for unit_id in suspects)
+
+    def _attempt_all(self, unit_ids: list[str], total: int) -> bool:
         claimed = False
-        for outcome in self._executor.run(claimable, self._work):
+        for outcome in self._executor.run(unit_ids, self._work, self._stopping):
             self._tally.add(outcome)
             claimed = claimed or outcome.outcome is not Outcome.NOT_CLAIMED
             if outcome.outcome in _ENDED:
@@ -158,7 +179,7 @@ class MonthLoop:
     def _pause(self) -> None:
         with self._inst.ledger.read() as conn:
             _, moment = units.busy(conn, self._month, self._clock())
-        time.sleep(pause_seconds(moment, self._clock()))
+        self._stopping.wait(pause_seconds(moment, self._clock()))
 
 
 def _unseen(_stage: str, _done: int, _total: int) -> None:

@@ -57,7 +57,8 @@ def _replace(inst: Installation, job: RowMapping, version: str, policy: Policy, 
     with inst.ledger.begin() as tx:
         ended = jobs.dead_letter_job(tx, job["job_id"], Reason.EXTRACTOR_CHANGED, now)
         if ended:
-            jobs.record_policy(tx, policy, now)
+            if jobs.record_policy(tx, policy, now):
+                jobs.record_policy_change(tx, policy, now)
             jobs.queue_job(tx, successor, now)
     logger.info("job %s: replaced, %s", job["job_id"], Reason.EXTRACTOR_CHANGED.value)
     return ended

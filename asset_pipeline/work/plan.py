@@ -23,9 +23,11 @@ from asset_pipeline.ledger import jobs, units
 from asset_pipeline.ledger.next_action import MAX_LOST_DECODERS, Action, Attempt, backoff, is_verdict, next_action
 from asset_pipeline.ledger.schema import jobs as jobs_table
 from asset_pipeline.model import Source
+from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
+from asset_pipeline.work.away import check_mounted, is_away
 from asset_pipeline.work.clock import Clock, utc_now
-from asset_pipeline.work.inputs import fetch_source, job_input
+from asset_pipeline.work.inputs import SourceFacts, SourceGone, fetch_source, job_input
 from asset_pipeline.work.workplace import private_workplace
 
 logger = logging.getLogger(__name__)
@@ -67,15 +69,19 @@ def plan_job(
 ) -> Planned:
     """Inspect the job's source; start the job with its units, or refuse it with the reason.
 
-    A store that does not answer is asked again, with pauses; raises StorageError when it stays away. Nothing is
-    recorded then: the job is still queued.
+    Raises StorageError when a store is away. Nothing is recorded then: the job is still queued. A source that cannot
+    be read although its store answers is tried again, with pauses, before the job is given up.
     """
     with inst.ledger.read() as conn:
         job = jobs.job_of(conn, job_id)
     try:
         inspection = _inspect_patiently(inst, pool, job, stopping or threading.Event())
     except IntegrityError as error:
+        if isinstance(error, SourceGone):
+            check_mounted(inst)
         inspection = Inspection(_UNREAD, error.reason)
+    except _Stopped:
+        return Planned(job_id, None)
     except DecoderLost as lost:
         if stopping is not None and stopping.is_set():
             return Planned(job_id, None)
@@ -97,20 +103,27 @@ def plan_job(
 _UNREAD = Source(sha256="0" * 64, bytes=0, media_type=None, pages=None, encrypted=None)
 
 
+class _Stopped(Exception):
+    """The work was told to stop while it waited."""
+
+
 def _inspect_patiently(inst: Installation, pool: DecoderPool, job: RowMapping, stopping: threading.Event) -> Inspection:
+    source, policy = job_input(inst, job["source_hash"], job["policy_digest"])
     for tries in count():
         try:
-            return _inspect(inst, pool, job)
+            return _inspect(inst, pool, job, source, policy)
         except StorageError as error:
-            attempt = Attempt(validated=False, stored=False, reason=error.reason)
-            if next_action(attempt, tries) is not Action.RETRY or stopping.wait(backoff(tries).total_seconds()):
+            if is_away(inst, error, source.bytes):
                 raise
+            attempt = Attempt(validated=False, stored=False, reason=error.reason)
+            if next_action(attempt, tries) is not Action.RETRY:
+                return Inspection(_UNREAD, error.reason)
+            if stopping.wait(backoff(tries).total_seconds()):
+                raise _Stopped from None
     raise AssertionError("unreachable")
 
 
-def _inspect(inst: Installation, pool: DecoderPool, job: RowMapping) -> Inspection:
-    source, policy = job_input(inst, job["source_hash"], job["policy_digest"])
-
+def _inspect(inst: Installation, pool: DecoderPool, job: RowMapping, source: SourceFacts, policy: Policy) -> Inspection:
     def inspect() -> Inspection:
         with private_workplace(inst.settings.work_folder) as place:
             fetch_source(inst, job["source_hash"], place)

@@ -2,7 +2,9 @@
 
 Every way out ends in the ledger: published, retried later, failed for good, or dropped because the
 lease was lost. Which of these is decided by ``ledger.next_action`` and nowhere else. A refused
-document is a result, not an exception. What may come next (other units, completion) is ``month``'s.
+document is a result, not an exception. A store or database that is away is an exception: the unit is given
+back at no cost, because it would fail any other as well. What may come next (other units, completion) is
+``month``'s.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 from asset_pipeline.archive.publish import store_pictures
 from asset_pipeline.errors import ConfigurationError, IntegrityError, LeaseLost, StorageError
@@ -27,8 +30,9 @@ from asset_pipeline.ledger import publication, units
 from asset_pipeline.ledger.next_action import Action, Attempt, backoff, next_action
 from asset_pipeline.model import Extraction
 from asset_pipeline.reasons import Reason
+from asset_pipeline.work.away import check_mounted, is_away
 from asset_pipeline.work.clock import Clock, utc_now
-from asset_pipeline.work.inputs import fetch_source, job_input
+from asset_pipeline.work.inputs import SourceGone, fetch_source, job_input
 from asset_pipeline.work.lease import renewed
 from asset_pipeline.work.workplace import Workplace, private_workplace
 
@@ -69,18 +73,28 @@ class UnitOutcome:
 
 @dataclass(slots=True)
 class _Watch:
-    """Milliseconds of the stages of one attempt, and how far it came."""
+    """Milliseconds of the stages of one attempt, how far it came, and how large its source is."""
 
     began: float = field(default_factory=time.monotonic)
     fetch: float = 0.0
     decode: float = 0.0
     publish: float = 0.0
     validated: bool = False
+    source_bytes: int = 0
 
     def lap(self) -> float:
         now = time.monotonic()
         spent, self.began = (now - self.began) * 1000, now
         return spent
+
+    def until_failure(self) -> dict[str, Any]:
+        """What the stages took of an attempt that failed; the one that it failed in ended just now."""
+        stages = {"fetch_ms": self.fetch, "decode_ms": self.decode, "publish_ms": self.publish}
+        done = {name: spent for name, spent in stages.items() if spent}
+        if self.decode and not self.validated:  # the document was refused, which is no failure of a stage
+            return done
+        failed = next((name for name in stages if name not in done), None)
+        return done if failed is None else done | {failed: self.lap()}
 
 
 def worker_name() -> str:
@@ -96,18 +110,25 @@ def work_unit(
     stopping: threading.Event | None = None,
     clock: Clock = utc_now,
 ) -> UnitOutcome:
-    """Attempt the unit once. Raises only when the ledger is away: then nothing about it can be recorded."""
+    """Attempt the unit once.
+
+    Raises StorageError when a store or the ledger is away, ConfigurationError when this machine cannot work; the unit
+    is given back before, unless the ledger stays away: then it is free when its lease runs out.
+    """
     if stopping is not None and stopping.is_set():
         return UnitOutcome(unit_id, Outcome.NOT_CLAIMED)
     lease = timedelta(seconds=inst.settings.lease_seconds)
+    cage = pool.cage
     with inst.ledger.begin() as tx:
-        claim = units.claim_unit(tx, unit_id, worker_name(), lease, clock())
+        claim = units.claim_unit(tx, unit_id, worker_name(), lease, clock(), cage)
     if claim is None:
         return UnitOutcome(unit_id, Outcome.NOT_CLAIMED)
     try:
         with renewed(inst.ledger, claim, lease, clock):
             outcome = _attempt(inst, pool, claim, stopping, clock)
     except LeaseLost:
+        with inst.ledger.begin() as tx:
+            units.note_return(tx, claim, clock())
         outcome = UnitOutcome(unit_id, Outcome.FENCED, claim.job_id, Reason.LEASE_CONFLICT)
     logger.info(
         "unit %s of job %s (fence %d): %s%s",
@@ -128,27 +149,45 @@ def _attempt(
         with private_workplace(inst.settings.work_folder) as place:
             extraction = _decode(inst, pool, claim, place, watch)
             if extraction.outcome != "ok":
-                return _end(inst, claim, Attempt(validated=False, stored=False, reason=extraction.outcome), clock)
+                refused = Attempt(validated=False, stored=False, reason=extraction.outcome)
+                return _end(inst, claim, refused, watch, clock)
             watch.validated = True
             return _publish(inst, claim, extraction, place.out, watch, clock)
     except DecoderLost as lost:
         if stopping is not None and stopping.is_set():
-            return _release(inst, claim, clock)
-        return _end(inst, claim, Attempt(validated=False, stored=False, reason=lost.reason), clock)
-    except (StorageError, IntegrityError) as error:
-        return _end(inst, claim, Attempt(validated=watch.validated, stored=False, reason=error.reason), clock)
+            return _release(inst, claim, stopping, clock)
+        return _end(inst, claim, Attempt(validated=False, stored=False, reason=lost.reason), watch, clock)
+    except StorageError as error:
+        if is_away(inst, error, watch.source_bytes):
+            _release(inst, claim, stopping, clock, error)
+            raise
+        return _end(inst, claim, Attempt(validated=watch.validated, stored=False, reason=error.reason), watch, clock)
+    except IntegrityError as error:
+        if isinstance(error, SourceGone):
+            _refuse_unmounted(inst, claim, stopping, clock)
+        return _end(inst, claim, Attempt(validated=watch.validated, stored=False, reason=error.reason), watch, clock)
     except LeaseLost:
         raise
     except ConfigurationError:  # this machine's fault, not the document's
-        _release(inst, claim, clock)
+        _release(inst, claim, stopping, clock)
         raise
     except Exception as error:  # noqa: BLE001 - the border of one unit: a defect must not take the month along
         logger.error("unit %s of job %s: %s", claim.unit_id, claim.job_id, describe(error))
-        return _end(inst, claim, Attempt(validated=False, stored=False, reason=Reason.INTERNAL_ERROR), clock)
+        return _end(inst, claim, Attempt(validated=False, stored=False, reason=Reason.INTERNAL_ERROR), watch, clock)
+
+
+def _refuse_unmounted(inst: Installation, claim: units.Claim, stopping: threading.Event | None, clock: Clock) -> None:
+    """Give the unit back and raise StorageError when it is not its source that is gone, but the disk of all."""
+    try:
+        check_mounted(inst)
+    except StorageError as error:
+        _release(inst, claim, stopping, clock, error)
+        raise
 
 
 def _decode(inst: Installation, pool: DecoderPool, claim: units.Claim, place: Workplace, watch: _Watch) -> Extraction:
     source, policy = job_input(inst, claim.source_hash, claim.policy_digest)
+    watch.source_bytes = source.bytes
     watch.lap()
     fetch_source(inst, claim.source_hash, place)
     watch.fetch = watch.lap()
@@ -186,22 +225,42 @@ def _publish(
     )
 
 
-def _end(inst: Installation, claim: units.Claim, attempt: Attempt, clock: Clock) -> UnitOutcome:
+def _end(inst: Installation, claim: units.Claim, attempt: Attempt, watch: _Watch, clock: Clock) -> UnitOutcome:
     """Record a failed attempt: again later, or never."""
     reason = attempt.reason or Reason.INTERNAL_ERROR
     action = next_action(attempt, claim.tries, lost_decoders=claim.lost_decoders)
+    spent = watch.until_failure()
     now = clock()
     with inst.ledger.begin() as tx:
         if action is Action.RETRY:
-            units.retry_unit(tx, claim, reason, now + backoff(claim.tries), now)
+            units.retry_unit(tx, claim, reason, now + backoff(claim.tries), now, **spent)
         else:
-            units.fail_unit(tx, claim, reason, now)
+            units.fail_unit(tx, claim, reason, now, **spent)
     return UnitOutcome(claim.unit_id, _OUTCOMES[action], claim.job_id, reason)
 
 
-def _release(inst: Installation, claim: units.Claim, clock: Clock) -> UnitOutcome:
-    """Give an interrupted unit back, at once claimable, at no cost to its budget."""
-    now = clock()
-    with inst.ledger.begin() as tx:
-        units.retry_unit(tx, claim, Reason.LEASE_CONFLICT, now, now, spends_budget=False)
+PATIENCE_SECONDS = (0.5, 1.0, 2.0, 4.0)
+"""Pauses in which a ledger that is away may come back, before a unit is left to its lease."""
+
+
+def _release(
+    inst: Installation,
+    claim: units.Claim,
+    stopping: threading.Event | None,
+    clock: Clock,
+    error: StorageError | None = None,
+) -> UnitOutcome:
+    """Give a unit back at no cost to its budget: claimable at once, or when a service that asked to wait says."""
+    reason = error.reason if error else Reason.LEASE_CONFLICT
+    hint = error.hint if error else None
+    for pause in (*PATIENCE_SECONDS, None):
+        now = clock()
+        due = now + backoff(0, hint) if hint else now
+        try:
+            with inst.ledger.begin() as tx:
+                units.retry_unit(tx, claim, reason, due, now, spends_budget=False)
+            break
+        except StorageError:
+            if pause is None or (stopping or threading.Event()).wait(pause):
+                raise
     return UnitOutcome(claim.unit_id, Outcome.RELEASED, claim.job_id)

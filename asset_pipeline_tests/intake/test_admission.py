@@ -177,7 +177,7 @@ def test_report_ids_are_the_same_in_every_opening_and_hide_the_name(inst, clock)
         ("a.pdf", b"\x89PNG\r\n\x1a\n and so on", Reason.SIGNATURE_MISMATCH),
         ("a.png", b"\x89PNG\r\n\x1a\n and so on", Reason.MEDIA_TYPE_NOT_ALLOWED),
         ("a.pdf", b"x" * 1024 + b"%PDF-1.7", Reason.SIGNATURE_MISMATCH),
-        ("a.pdf", b"", Reason.TRUNCATED_DOCUMENT),
+        ("a.pdf", b"", Reason.EMPTY_DOCUMENT),
     ],
 )
 def test_a_document_of_another_type_is_refused_as_a_failed_job_and_its_bytes_are_kept(inst, clock, name, body, reason):
@@ -255,6 +255,19 @@ def test_sending_a_failed_document_again_tries_a_newer_extractor(inst, clock):
     assert admit(newer, clock).admitted == 1
     assert sorted(job["state"] for job in rows(inst, jobs)) == ["dead_lettered", "queued"]
     assert {job["revision"] for job in rows(inst, jobs)} == {1}
+
+
+def test_going_back_to_an_extractor_whose_job_was_given_up_works_that_job_again(inst, clock):
+    newer = replace(inst, policy=Policy(limits=Limits(pages=10)))
+    for place in (inst, newer):
+        put_again(inst, KEY, pdf())
+        clock.advance(60)
+        admit(place, clock)
+        finish(inst, "dead_lettered")
+    put_again(inst, KEY, pdf())
+    clock.advance(60)
+    assert admit(inst, clock) == Admission(requeued=1)
+    assert sorted(job["state"] for job in rows(inst, jobs)) == ["dead_lettered", "queued"]
 
 
 def test_a_run_by_hand_waits_for_files_to_settle_and_shows_it(patient, clock):

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from asset_pipeline.ledger.database import Ledger, open_ledger
+from asset_pipeline.ledger.signing import Recorder
 
 
 @pytest.fixture(params=["sqlite", "postgres"])
@@ -19,7 +20,7 @@ def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 @pytest.fixture
-def ledger(database_url: str) -> Iterator[Ledger]:
-    opened = open_ledger(database_url)
+def ledger(database_url: str, tmp_path: Path) -> Iterator[Ledger]:
+    opened = open_ledger(database_url, recorder=Recorder(tmp_path / "keys"))
     yield opened
     opened.close()

@@ -27,7 +27,7 @@ def test_empty_database_becomes_a_ledger_of_the_newest_schema(database_url: str)
     ledger = open_ledger(database_url)
     assert ledger.at_head()
     with ledger.read() as conn:
-        assert conn.execute(select(event_counter)).all() == [(1, 0)]
+        assert conn.execute(select(event_counter)).all() == [(1, 0, None, None)]
         context = MigrationContext.configure(conn, opts={"compare_type": True, "version_table": "ledger_version"})
         assert compare_metadata(context, metadata) == []
     ledger.close()
@@ -96,7 +96,7 @@ def test_two_processes_may_open_a_new_ledger_at_once(database_url: str) -> None:
     assert [process.communicate(timeout=60)[1] for process in processes] == ["", "", ""]
     ledger = open_ledger(database_url)
     with ledger.read() as conn:
-        assert conn.execute(select(event_counter)).all() == [(1, 0)]
+        assert conn.execute(select(event_counter)).all() == [(1, 0, None, None)]
     ledger.close()
 
 

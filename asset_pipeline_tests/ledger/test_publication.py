@@ -10,6 +10,7 @@ from sqlalchemy.exc import DBAPIError
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.ledger import publication, reading, units
 from asset_pipeline.ledger.database import Ledger
+from asset_pipeline.ledger.objects import ObjectsSwept, lock_object, mark_stored, object_states
 from asset_pipeline.ledger.schema import (
     attempts,
     audit_events,
@@ -148,16 +149,23 @@ def test_picture_shared_by_two_documents_is_one_object_with_two_receipts(ledger:
 
 
 @pytest.mark.parametrize("state", ["deleting", "deleted"])
-def test_object_that_was_being_deleted_is_put_again(ledger: Ledger, state: str) -> None:
+def test_object_that_is_being_deleted_is_relied_upon_only_when_it_was_put_again(ledger: Ledger, state: str) -> None:
     start(ledger, pages=2, per_unit=1)
     publish(ledger, claim_next(ledger), page(1, placement(1)))
     with ledger.begin() as tx:
         tx.execute(update(objects).values(state=state))
+    second = claim_next(ledger)
+    before = everything(ledger)
+    with pytest.raises(ObjectsSwept):
+        publish(ledger, second, page(2, placement(2)))
+    assert everything(ledger) == before
+    (picture,) = extraction(second, [page(2, placement(2))]).pictures
+    with ledger.begin() as tx:
+        assert lock_object(tx, picture.sha256) == state
+        mark_stored(tx, picture, NOW)
+    publish(ledger, second, page(2, placement(2)))
     with ledger.read() as conn:
-        assert publication.stored_objects(conn, [sha("tern")]) == set()
-    publish(ledger, claim_next(ledger), page(2, placement(2)))
-    with ledger.read() as conn:
-        assert publication.stored_objects(conn, [sha("tern"), sha("gull")]) == {sha("tern")}
+        assert object_states(conn, [sha("tern"), sha("gull")]) == {sha("tern"): "stored"}
 
 
 def test_publications_that_share_pictures_do_not_block_each_other_for_ever(ledger: Ledger) -> None:

@@ -5,6 +5,7 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -101,10 +102,16 @@ def test_eight_threads_that_claim_one_unit_find_one_winner(ledger: Ledger) -> No
     assert len(rows(ledger, attempts)) == 1
 
 
-def test_four_processes_share_the_units_of_a_month_without_overlap(ledger: Ledger, database_url: str) -> None:
+def test_four_processes_share_the_units_of_a_month_without_overlap(
+    ledger: Ledger, database_url: str, tmp_path: Path
+) -> None:
     start(ledger, pages=24, per_unit=1)
     workers = [
-        subprocess.Popen([sys.executable, "-c", _CLAIM_ALL, database_url, MONTH], stdout=subprocess.PIPE, text=True)
+        subprocess.Popen(
+            [sys.executable, "-c", _CLAIM_ALL, database_url, MONTH, str(tmp_path / "keys")],
+            stdout=subprocess.PIPE,
+            text=True,
+        )
         for _ in range(4)
     ]
     taken = [unit for worker in workers for unit in json.loads(worker.communicate(timeout=60)[0])]
@@ -114,9 +121,11 @@ def test_four_processes_share_the_units_of_a_month_without_overlap(ledger: Ledge
 _CLAIM_ALL = """
 import json, os, sys
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from asset_pipeline.ledger.database import open_ledger
+from asset_pipeline.ledger.signing import Recorder
 from asset_pipeline.ledger.units import claim_unit, claimable
-ledger = open_ledger(sys.argv[1])
+ledger = open_ledger(sys.argv[1], recorder=Recorder(Path(sys.argv[3])))
 now, mine = datetime(2026, 9, 30, 12, tzinfo=UTC), []
 with ledger.read() as conn:
     waiting = claimable(conn, sys.argv[2], now)

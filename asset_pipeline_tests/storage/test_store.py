@@ -6,11 +6,12 @@ import hashlib
 import os
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from asset_pipeline.errors import IntegrityError
-from asset_pipeline.storage.store import object_key
+from asset_pipeline.storage.store import TEMPORARY, Swept, object_key
 
 
 def read(store, key):
@@ -68,6 +69,38 @@ def test_bytes_with_another_digest_are_not_stored(store, made):
         store.put_once("wrong", source, hashlib.sha256(b"else").hexdigest())
     assert not store.exists("wrong")
     assert list(store.list()) == []
+
+
+def test_repair_replaces_only_bytes_that_are_not_what_their_name_says(store, made):
+    source, digest = made(b"right bytes")
+    key = object_key(digest)
+    store.put_once(key, source, digest)
+    assert store.repair(key, source, digest) is False
+    store.put_current(key, b"damaged")
+    wrong, _ = made(b"something else", "other")
+    with pytest.raises(IntegrityError):
+        store.repair(key, wrong, digest)
+    assert read(store, key) == b"damaged"
+    assert store.repair(key, source, digest) is True
+    assert read(store, key) == b"right bytes"
+    assert [entry.key for entry in store.list()] == [key]
+
+
+def test_repair_puts_what_is_gone(store, made):
+    source, digest = made(b"right bytes")
+    assert store.repair(object_key(digest), source, digest) is True
+    assert read(store, object_key(digest)) == b"right bytes"
+
+
+def test_a_sweep_removes_what_was_never_finished_and_nothing_else(store, made):
+    source, digest = made(b"kept")
+    store.put_once(object_key(digest), source, digest)
+    store.put_current(f"{TEMPORARY}check-left-behind", b"12345")
+    now = datetime.now(UTC)
+    assert store.sweep_temporary(now - timedelta(hours=1)) == Swept(0, 0), "it may still be in use"
+    assert store.sweep_temporary(now + timedelta(hours=1)) == Swept(1, 5)
+    assert store.sweep_temporary(now + timedelta(hours=1)) == Swept(0, 0)
+    assert read(store, object_key(digest)) == b"kept"
 
 
 def test_a_missing_key_is_a_key_error(store, tmp_path):

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import hashlib
 import multiprocessing
+import os
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -12,10 +15,11 @@ from pathlib import Path
 import pytest
 from sqlalchemy import func, select
 
+from asset_pipeline.errors import StorageError
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.admission import admit_month
-from asset_pipeline.ledger import reading
+from asset_pipeline.ledger import next_action, reading
 from asset_pipeline.ledger.schema import attempts, jobs, placements, receipts, units
 from asset_pipeline.ledger.units import claim_unit, claimable
 from asset_pipeline.settings import Settings, load_settings
@@ -166,6 +170,85 @@ def test_units_of_a_worker_that_died_are_taken_over(inst: Installation, submit: 
     assert work.units == 2
     with inst.ledger.read() as conn:
         assert set(conn.execute(select(units.c.state)).scalars()) == {"done"}
+
+
+def test_a_store_that_goes_away_loses_nothing_and_the_next_run_finishes(
+    inst: Installation, settings: Settings, submit: Callable
+) -> None:
+    for number in range(6):
+        submit(f"{number}.pdf", [number * 5, number * 5 + 1, number * 5 + 2])
+    archive = Path(settings.store_address("archive"))
+
+    def go_away(stage: str, done: int, _total: int) -> None:
+        if (stage, done) == ("extract", 2):
+            archive.rename(archive.with_name("elsewhere"))
+            archive.write_text("in the way")
+
+    with pytest.raises(StorageError, match="The archive store cannot be written"):
+        work_month(inst, MONTH, progress=go_away)
+    with inst.ledger.read() as conn:
+        left = conn.execute(select(units.c.state, units.c.tries, units.c.lost_workers)).tuples().all()
+    assert {row[0] for row in left} == {"done", "queued"}
+    assert {row[1:] for row in left} == {(0, 0)}
+    with pytest.raises(StorageError):
+        work_month(inst, MONTH)
+    archive.unlink()
+    archive.with_name("elsewhere").rename(archive)
+    work_month(inst, MONTH)
+    with inst.ledger.read() as conn:
+        states = Counter(row.state for row in reading.documents_of_month(conn, MONTH))
+    assert states == {"succeeded": 6}
+
+
+def test_a_source_that_cannot_be_read_while_its_store_answers_ends_its_own_document_only(
+    inst: Installation, settings: Settings, submit: Callable, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    submit("good.pdf", [10])
+    submit("bad.pdf", [20])
+    monkeypatch.setattr(next_action, "FIRST_PAUSE", timedelta(0))
+    objects = Path(settings.store_address("sources"), "objects")
+    bad = hashlib.sha256(Path(settings.store_address("inbox"), "city", MONTH, "bad.pdf").read_bytes()).hexdigest()
+    (objects / bad[:2]).rename(objects / "elsewhere")
+    (objects / bad[:2]).symlink_to(objects / bad[:2])
+    work_month(inst, MONTH)
+    with inst.ledger.read() as conn:
+        states = sorted((row.name, row.state) for row in reading.documents_of_month(conn, MONTH))
+    assert states == [("bad.pdf", "dead_lettered"), ("good.pdf", "succeeded")]
+
+
+def _stop_and_wait(home: Path, number: int, answers) -> None:
+    def note(_number: int, _frame: object) -> None:
+        answers.put("handed on")
+        raise SystemExit(7)
+
+    signal.signal(number, note)
+    settings = load_settings(home=home, settle_seconds=0, workers=2, pages_per_unit=1)
+    with open_installation(settings) as inst:
+        answers.put("began")
+        work_month(inst, MONTH)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_signal_is_handed_on_after_the_units_were_given_back(tmp_path: Path, number: int) -> None:
+    settings = fresh_settings(tmp_path, pages_per_unit=1)
+    noisy_pdf(drop_document(settings, "long.pdf", [1]), 40)
+    with open_installation(settings) as inst:
+        admit_month(inst, MONTH, lambda: datetime.now(UTC), wait=True)
+        spawning = multiprocessing.get_context("spawn")
+        answers = spawning.Queue()
+        stopped = spawning.Process(target=_stop_and_wait, args=(settings.home, number, answers))
+        stopped.start()
+        assert answers.get(timeout=60) == "began"
+        while not count(inst, receipts):
+            time.sleep(0.02)
+        os.kill(stopped.pid, number)
+        assert answers.get(timeout=30) == "handed on"
+        stopped.join(30)
+        assert stopped.exitcode == 7
+        with inst.ledger.read() as conn:
+            assert "running" not in set(conn.execute(select(units.c.state)).scalars())
+            assert set(conn.execute(select(units.c.tries, units.c.lost_workers)).tuples()) == {(0, 0)}
+    assert list(settings.work_folder.iterdir()) == []
 
 
 @pytest.mark.parametrize(

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 from sqlalchemy import select
 
+from asset_pipeline.errors import StorageError
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.admission import admit_month
@@ -88,28 +90,81 @@ def test_a_unit_that_another_worker_holds_is_left_alone(
     assert work_unit(inst, pool, unit_id).outcome is Outcome.NOT_CLAIMED
 
 
-def test_a_store_that_is_away_is_tried_again_later(
+@pytest.mark.parametrize("store", ["archive", "sources"])
+def test_a_store_that_is_away_costs_no_document_a_try_however_often(
+    inst: Installation, settings: Settings, submit: Callable, pool: DecoderPool, store: str
+) -> None:
+    submit("a.pdf", [10])
+    (unit_id,) = plan(inst, pool)
+    with away(settings, store):
+        for _ in range(8):
+            with pytest.raises(StorageError, match=f"The {store} (store|folder)"):
+                work_unit(inst, pool, unit_id)
+            row = unit_row(inst, unit_id)
+            assert (row.state, row.tries, row.lost_decoders, row.lost_workers) == ("queued", 0, 0, 0)
+    assert work_unit(inst, pool, unit_id).outcome is Outcome.PUBLISHED, "at once, without a back-off"
+
+
+def test_a_disk_of_sources_that_is_not_mounted_is_no_fault_of_a_document(
     inst: Installation, settings: Settings, submit: Callable, pool: DecoderPool
 ) -> None:
     submit("a.pdf", [10])
     (unit_id,) = plan(inst, pool)
-    archive = Path(settings.store_address("archive"))
-    shutil.rmtree(archive, ignore_errors=True)
-    archive.write_text("in the way")
-    outcome = work_unit(inst, pool, unit_id)
-    assert (outcome.outcome, outcome.reason) == (Outcome.RETRIED, Reason.STORAGE_UNAVAILABLE)
-    assert unit_row(inst, unit_id).not_before > datetime.now(UTC)
-    assert work_unit(inst, pool, unit_id).outcome is Outcome.NOT_CLAIMED, "the back-off is kept"
-    archive.unlink()
+    sources = Path(settings.store_address("sources"))
+    sources.rename(sources.with_name("elsewhere"))
+    sources.mkdir()
+    with pytest.raises(StorageError, match="mounted"):
+        work_unit(inst, pool, unit_id)
+    with pytest.raises(StorageError, match="mounted"):
+        plan_job(inst, pool, unit_row(inst, unit_id).job_id)
+    assert (unit_row(inst, unit_id).state, unit_row(inst, unit_id).tries) == ("queued", 0)
+    sources.rmdir()
+    sources.with_name("elsewhere").rename(sources)
+    assert work_unit(inst, pool, unit_id).outcome is Outcome.PUBLISHED
+
+
+@contextmanager
+def away(settings: Settings, name: str) -> Iterator[None]:
+    """A store whose place is taken by a file, and then is there again with all it held."""
+    place = Path(settings.store_address(name))
+    place.mkdir(exist_ok=True)
+    place.rename(place.with_name("elsewhere"))
+    place.write_text("in the way")
+    yield
+    place.unlink()
+    place.with_name("elsewhere").rename(place)
+
+
+def test_a_service_that_says_when_to_come_back_is_left_alone_until_then(
+    inst: Installation, submit: Callable, pool: DecoderPool
+) -> None:
+    submit("a.pdf", [10])
+    (unit_id,) = plan(inst, pool)
+    with pytest.raises(StorageError):
+        work_unit(replace(inst, archive=Busy()), pool, unit_id)
+    row = unit_row(inst, unit_id)
+    assert (row.tries, row.reason) == (0, "provider_busy")
+    assert row.not_before > datetime.now(UTC) + timedelta(seconds=50)
+    assert work_unit(inst, pool, unit_id).outcome is Outcome.NOT_CLAIMED
     assert work_unit(inst, pool, unit_id, clock=later).outcome is Outcome.PUBLISHED
 
 
-def test_a_store_that_stays_away_ends_in_a_dead_letter(
+class Busy:
+    """A store that answers every request with 503 and Retry-After: 60."""
+
+    def __getattr__(self, name: str) -> object:
+        hint = timedelta(seconds=60)
+        raise StorageError("The archive store answered SlowDown.", "Check the store.", Reason.PROVIDER_BUSY, hint)
+
+
+def test_one_object_that_can_never_be_stored_ends_in_a_dead_letter_of_its_document(
     inst: Installation, settings: Settings, submit: Callable, pool: DecoderPool
 ) -> None:
     submit("a.pdf", [10])
     (unit_id,) = plan(inst, pool)
-    Path(settings.store_address("archive")).write_text("in the way")
+    # The store answers, but every name below its objects is taken.
+    Path(settings.store_address("archive")).mkdir(exist_ok=True)
+    Path(settings.store_address("archive"), "objects").write_text("in the way")
     moment = datetime.now(UTC)
     outcomes = []
     for _ in range(5):
@@ -169,6 +224,7 @@ def test_a_late_worker_changes_nothing(inst: Installation, submit: Callable, poo
     with inst.ledger.read() as conn:
         ended = conn.execute(select(attempts.c.fence, attempts.c.outcome).order_by(attempts.c.fence)).tuples().all()
     assert ended == [(1, "fenced"), (2, "published")]
+    assert unit_row(inst, unit_id).lost_workers == 0, "it was late, not lost"
 
 
 def test_a_lease_is_renewed_while_the_decoder_works(tmp_path: Path) -> None:
