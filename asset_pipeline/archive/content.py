@@ -19,7 +19,7 @@ from sqlalchemy import Connection, RowMapping, select
 
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.ledger import reading
-from asset_pipeline.ledger.schema import jobs, objects, policies, source_documents, uploads
+from asset_pipeline.ledger.schema import jobs, objects, policies, source_documents, units, uploads
 from asset_pipeline.model import Page
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import object_key
@@ -31,10 +31,11 @@ _EXTRACTION_PARTS = ("limits", "decorative", "figures", "media_types")
 
 @dataclass(frozen=True, slots=True)
 class Edition:
-    """Which edition of a report's manifest this is, and the digest of the one before."""
+    """Which edition of a report's manifest this is, the digest of the one before, and since when its files are gone."""
 
     number: int = 1
     previous_digest: str | None = None
+    deleted_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +45,17 @@ class ReportState:
     job: RowMapping
     name: str | None
     content: dict[str, Any]
+    units: list[dict[str, Any]]
 
     @property
     def content_digest(self) -> str:
         """SHA-256 (hex) of the canonical content."""
         return sha256_hex(rfc8785.dumps(self.content))
+
+    def is_told_by(self, latest: RowMapping | None) -> bool:
+        """Whether the ledger's row of the newest edition is of this state: another one is due otherwise."""
+        said = latest and (latest["content_digest"], latest["job_id"], latest["deleted_at"])
+        return said == (self.content_digest, self.job["job_id"], self.job["expired_at"])
 
     def envelope(self, edition: Edition) -> dict[str, Any]:
         """The whole manifest of ``edition``."""
@@ -56,6 +63,7 @@ class ReportState:
 
     def _record(self, edition: Edition) -> dict[str, Any]:
         job = self.job
+        deleted = {"deleted_at": _moment(edition.deleted_at)} if edition.deleted_at else {}
         return {
             "job_id": job["job_id"],
             "report_id": job["report_id"],
@@ -76,11 +84,16 @@ class ReportState:
             "finished_at": _moment(job["finished_at"]),
             "working_until": _moment(job["working_until"]),
             "archive_until": _moment(job["archive_until"]),
+            **deleted,
+            "units": self.units,
         }
 
 
 def read_report(conn: Connection, job_id: str) -> ReportState | None:
-    """The state of a job, or None while it is not settled. IntegrityError when one of its pictures is not stored."""
+    """The state of a job, or None while it is not settled.
+
+    IntegrityError when one of its pictures is not stored; an expired job tells what was there.
+    """
     job = conn.execute(select(jobs).where(jobs.c.job_id == job_id)).mappings().one()
     if job["state"] not in SETTLED:
         return None
@@ -93,9 +106,10 @@ def read_report(conn: Connection, job_id: str) -> ReportState | None:
         "extractor_version": job["extractor_version"],
         "policy_digest": extraction_digest(body),
         "pages": [page.model_dump(mode="json", by_alias=True) for page in pages],
-        "pictures": list(_pictures(conn, pages)),
+        "pictures": list(_pictures(conn, pages, expired=job["expired_at"] is not None)),
     }
-    return ReportState(job, _name(conn, job) if body.get("show_names", True) else None, content)
+    name = _name(conn, job) if body.get("show_names", True) else None
+    return ReportState(job, name, content, _units(conn, job_id) if succeeded else [])
 
 
 def extraction_digest(policy_body: dict[str, Any]) -> str:
@@ -120,17 +134,24 @@ def _source(conn: Connection, job: RowMapping) -> dict[str, Any]:
     }
 
 
+def _units(conn: Connection, job_id: str) -> list[dict[str, Any]]:
+    """The page ranges in which a succeeded job was worked; of any other job, late workers may still change them."""
+    columns = [units.c[name] for name in ("unit_id", "sequence", "first_page", "last_page", "fence")]
+    found = conn.execute(select(*columns).where(units.c.job_id == job_id).order_by(units.c.sequence)).mappings()
+    return [dict(row) for row in found]
+
+
 def _name(conn: Connection, job: RowMapping) -> str | None:
     """The upload's name: the same for every upload of a report, because the report id is made from it."""
     query = select(uploads.c.name).where(uploads.c.report_id == job["report_id"]).order_by(uploads.c.first_seen_at)
     return conn.execute(query.limit(1)).scalar()
 
 
-def _pictures(conn: Connection, pages: list[Page]) -> Iterator[dict[str, Any]]:
+def _pictures(conn: Connection, pages: list[Page], *, expired: bool) -> Iterator[dict[str, Any]]:
     """One row for each stored file that a placement names, by digest."""
     originals = {row.picture for page in pages for row in page.placements if row.picture}
     displays = {row.display for page in pages for row in page.placements if row.display}
-    for row in _object_rows(conn, originals | displays):
+    for row in _object_rows(conn, originals | displays, expired=expired):
         digest = row["sha256"]
         yield {
             "sha256": digest,
@@ -149,11 +170,13 @@ def _pictures(conn: Connection, pages: list[Page]) -> Iterator[dict[str, Any]]:
         }
 
 
-def _object_rows(conn: Connection, digests: Iterable[str]) -> list[RowMapping]:
+def _object_rows(conn: Connection, digests: Iterable[str], *, expired: bool) -> list[RowMapping]:
     wanted = sorted(digests)
     rows: list[RowMapping] = []
     for some in (wanted[at : at + 500] for at in range(0, len(wanted), 500)):
-        query = select(objects).where(objects.c.sha256.in_(some), objects.c.state == "stored")
+        query = select(objects).where(objects.c.sha256.in_(some))
+        if not expired:
+            query = query.where(objects.c.state == "stored")
         rows += conn.execute(query.order_by(objects.c.sha256)).mappings()
     if len(rows) != len(wanted):
         raise IntegrityError(

@@ -34,6 +34,13 @@ def test_a_picture_that_is_gone_is_found(inst: Installation, archive: Path) -> N
     assert (mismatch.what, mismatch.count) == ("The archive lacks pictures of the report.", 1)
 
 
+def test_a_picture_that_was_cut_is_found(inst: Installation, archive: Path) -> None:
+    cut = next(archive.glob("objects/*/*"))
+    cut.write_bytes(cut.read_bytes()[:-1])
+    (mismatch,) = compare_month(inst, MONTH)
+    assert (mismatch.what, mismatch.count) == ("Pictures in the archive are not as long as they were written.", 1)
+
+
 def test_a_manifest_that_is_gone_is_found(inst: Installation, archive: Path) -> None:
     path = next(archive.glob("manifests/*/*.json"))
     path.unlink()

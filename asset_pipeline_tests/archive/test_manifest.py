@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
+import shutil
+import sqlite3
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
@@ -13,15 +16,16 @@ from typing import get_args
 import jsonschema
 import pytest
 import rfc8785
-from sqlalchemy import func, select, text
+from sqlalchemy import func, select, text, update
 
 from asset_pipeline.archive.audit import compare_month
+from asset_pipeline.archive.envelope import open_manifest
 from asset_pipeline.archive.manifest import PublishedManifest, publish_manifests
 from asset_pipeline.archive.schema import check_manifest, manifest_schema
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.admission import admit_month
-from asset_pipeline.ledger.schema import audit_events, manifests
+from asset_pipeline.ledger.schema import audit_events, jobs, manifests
 from asset_pipeline.model import Kind, Page, Picture, Placement, Status
 from asset_pipeline.settings import Settings, load_settings
 from asset_pipeline.work.month import work_month
@@ -35,7 +39,7 @@ def archive_folder(inst: Installation) -> Path:
 
 
 def read(inst: Installation, manifest: PublishedManifest) -> dict:
-    return json.loads((archive_folder(inst) / manifest.key).read_bytes())
+    return open_manifest((archive_folder(inst) / manifest.key).read_bytes()).body
 
 
 def publish(inst: Installation, now: datetime = NOW) -> list[PublishedManifest]:
@@ -47,10 +51,13 @@ def test_a_manifest_satisfies_the_published_schema_and_is_canonical(inst: Instal
     submit("a.pdf", [10, 20, 10])
     (manifest,) = publish(inst)
     body = (archive_folder(inst) / manifest.key).read_bytes()
-    jsonschema.validate(json.loads(body), manifest_schema(), cls=jsonschema.Draft202012Validator)
+    stored = open_manifest(body)
+    jsonschema.validate(stored.body, manifest_schema(), cls=jsonschema.Draft202012Validator)
     assert rfc8785.dumps(json.loads(body)) == body
+    assert rfc8785.dumps(stored.body) == stored.envelope.payload
+    assert stored.is_signed_under(inst.trust())
     assert hashlib.sha256(body).hexdigest() == manifest.digest
-    content = json.loads(body)["content"]
+    content = stored.body["content"]
     assert hashlib.sha256(rfc8785.dumps(content)).hexdigest() == manifest.content_digest
     assert [(page["archived"], page["collapsed"]) for page in content["pages"]] == [(1, 0), (1, 0), (0, 1)]
     assert len(content["pictures"]) == 2
@@ -138,20 +145,94 @@ def test_a_manifest_that_was_lost_comes_back_as_it_was(inst: Installation, submi
     assert path.read_bytes() == before
 
 
-def test_an_altered_manifest_is_not_kept_as_an_edition(inst: Installation, submit: Callable) -> None:
+def incidents(inst: Installation) -> list[dict]:
+    with inst.ledger.read() as conn:
+        told = conn.execute(select(audit_events.c.payload).where(audit_events.c.type == "manifest_restored"))
+        return [json.loads(payload) for payload in told.scalars()]
+
+
+@pytest.mark.parametrize("altered", [b"{}", b"", None], ids=["other", "empty", "gone"])
+def test_an_altered_manifest_is_built_again_as_it_was_and_that_is_recorded(
+    inst: Installation, submit: Callable, altered: bytes | None
+) -> None:
     submit("a.pdf", [10])
     (manifest,) = publish(inst)
-    (archive_folder(inst) / manifest.key).write_bytes(b"{}")
+    path = archive_folder(inst) / manifest.key
+    before = path.read_bytes()
+    path.unlink() if altered is None else path.write_bytes(altered)
+    (again,) = publish(inst)
+    assert path.read_bytes() == before
+    assert (again.edition, again.written) == (1, False)
+    (incident,) = incidents(inst)
+    found = "nothing" if altered is None else hashlib.sha256(altered).hexdigest()
+    assert (incident["report_id"], incident["digest"], incident["found"]) == (
+        manifest.report_id,
+        manifest.digest,
+        found,
+    )
+
+
+def test_of_an_altered_manifest_the_edition_is_kept_as_it_was_written(inst: Installation, submit: Callable) -> None:
+    submit("a.pdf", [10])
+    (first,) = publish(inst)
+    before = (archive_folder(inst) / first.key).read_bytes()
+    (archive_folder(inst) / first.key).write_bytes(b"{}")
     submit("a.pdf", [30])
-    with pytest.raises(IntegrityError):
-        publish(inst)
+    (second,) = publish(inst)
+    assert (second.edition, second.written) == (2, True)
+    assert (archive_folder(inst) / f"manifests/{MONTH}/editions/{first.report_id}-1.json").read_bytes() == before
+    assert compare_month(inst, MONTH) == []
 
 
-def test_one_altered_manifest_is_named_and_holds_up_no_other_report(inst: Installation, submit: Callable) -> None:
+def test_a_manifest_of_a_lost_ledger_is_never_replaced_and_holds_up_no_other(
+    inst: Installation, submit: Callable
+) -> None:
+    for name in ("a.pdf", "b.pdf"):
+        submit(name, [10])
+    known = {row.key: (archive_folder(inst) / row.key).read_bytes() for row in publish(inst)}
+    inst.ledger.close()
+    Path(inst.settings.ledger_url.removeprefix("sqlite:///")).unlink()
+    with open_installation(inst.settings) as fresh:
+        drop_document(fresh.settings, "c.pdf", [20])
+        admit_month(fresh, MONTH, lambda: datetime.now(UTC), wait=True)
+        with pytest.raises(IntegrityError, match="does not know") as caught:
+            publish(fresh)
+        assert "backup" in caught.value.remedy
+        assert all((archive_folder(fresh) / key).read_bytes() == body for key, body in known.items())
+        assert len(list((archive_folder(fresh) / f"manifests/{MONTH}").glob("*.json"))) == 3
+
+
+def test_a_newer_edition_than_the_ledger_knows_is_not_taken_back(
+    inst: Installation, submit: Callable, tmp_path: Path
+) -> None:
+    """The ledger was restored from a backup that is older than the archive."""
+    submit("a.pdf", [10])
+    (first,) = publish(inst)
+    database = Path(inst.settings.ledger_url.removeprefix("sqlite:///"))
+    copy = sqlite3.connect(tmp_path / "backup.db")
+    with contextlib.closing(sqlite3.connect(database)) as source, contextlib.closing(copy) as target:
+        source.backup(target)
+    submit("a.pdf", [30])
+    (second,) = publish(inst)
+    newest = (archive_folder(inst) / second.key).read_bytes()
+    inst.ledger.close()
+    for path in database.parent.glob(f"{database.name}*"):
+        path.unlink()
+    shutil.copy(tmp_path / "backup.db", database)
+    with open_installation(inst.settings) as older, pytest.raises(IntegrityError, match="does not know"):
+        publish(older)
+    assert (archive_folder(inst) / first.key).read_bytes() == newest
+
+
+def test_a_manifest_that_cannot_be_built_again_is_named_and_holds_up_no_other_report(
+    inst: Installation, submit: Callable
+) -> None:
     for name in ("a.pdf", "b.pdf", "c.pdf"):
         submit(name, [10])
     altered = publish(inst)[0]
     (archive_folder(inst) / altered.key).write_bytes(b"{}")
+    with inst.ledger.begin() as tx:
+        tx.execute(update(jobs).where(jobs.c.job_id == altered.job_id).values(correlation_id="a" * 26))
     for name in ("a.pdf", "b.pdf", "c.pdf"):
         submit(name, [30])
     with pytest.raises(IntegrityError, match=altered.report_id):
