@@ -1,1 +1,2 @@
-"""The assets of a month, one file each: source_documents, then validated_images, then manifests; and the rules."""
+"""The assets of a month, one file each: source_documents, then validated_images, then manifests, of which
+image_gallery and image_catalogue are made; and the rules."""

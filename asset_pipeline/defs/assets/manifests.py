@@ -8,7 +8,7 @@ import dagster as dg
 
 from asset_pipeline.archive.audit import compare_month
 from asset_pipeline.archive.manifest import publish_manifests
-from asset_pipeline.defs import checks, figures, tables
+from asset_pipeline.defs import checks, figures, objective_checks, tables
 from asset_pipeline.defs.assets.extraction_policy import current_extractor
 from asset_pipeline.defs.assets.shared import GROUP, IMAGES, MANIFESTS, OWNERS
 from asset_pipeline.defs.border import RETRIES, told_to_dagster
@@ -42,14 +42,18 @@ def build_manifests(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefinition
             mismatches = compare_month(inst, month)
             with inst.ledger.read() as conn:
                 documents, version = reading.documents_of_month(conn, month), reading.content_digest(conn, month)
+                kept = objective_checks.nothing_past_deadline(conn, month, inst.policy.objectives, pipeline.clock())
             return dg.MaterializeResult(
                 data_version=dg.DataVersion(version),
-                check_results=[checks.manifest_matches_archive(mismatches, len(published))],
+                check_results=[checks.manifest_matches_archive(mismatches, len(published)), kept],
                 metadata={
                     "dagster/partition_row_count": len(published),
                     "manifests": len(published),
                     "manifests_written": sum(row.written for row in published),
                     "manifests_content_sha256": version,
+                    "manifests_folder": dg.MetadataValue.path(
+                        f"{inst.settings.store_address('archive')}/manifests/{month}"
+                    ),
                     "manifest_table": tables.published(inst, documents),
                     **figures.deadlines(documents),
                     **figures.rules(inst, documents, current_extractor(inst)),

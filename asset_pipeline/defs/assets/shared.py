@@ -17,6 +17,8 @@ RULES = "extraction_policy"
 SOURCES = "source_documents"
 IMAGES = "validated_images"
 MANIFESTS = "manifests"
+GALLERY = "image_gallery"
+CATALOGUE = "image_catalogue"
 
 
 @contextmanager

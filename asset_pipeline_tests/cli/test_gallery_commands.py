@@ -1,0 +1,71 @@
+"""`gallery`, `page`, `export` and `catalogue query`, as a person types them."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+from asset_pipeline_tests.small_documents import picture_pdf
+
+MONTH = "2026-05"
+
+
+def drop(place: Path, name: str, colours: list[int], **how: bool) -> None:
+    document = place / ".asset_pipeline" / "inbox" / "city" / MONTH / name
+    document.parent.mkdir(parents=True, exist_ok=True)
+    picture_pdf(document, colours, **how)
+
+
+def test_a_month_is_run_looked_at_asked_and_taken_along(command: Callable, place: Path) -> None:
+    drop(place, "a.pdf", [10, 20, 10], broken_picture=True)
+    drop(place, "locked.pdf", [30], encrypted=True)
+    ended = command("run", MONTH)
+    assert ended.status == 0, ended.err
+    index = place / ".asset_pipeline" / "archive" / "galleries" / MONTH / "index.html"
+    assert index.is_file()
+
+    shown = command("gallery", MONTH)
+    assert (shown.status, shown.out) == (0, f"{index}\n"), shown.err
+
+    held = json.loads(command("page", "a.pdf", "4", "--format", "json").out)
+    assert [(row["state"], row["page"]) for row in held] == [("quarantined", 4)]
+    assert held[0]["remedy"]
+    locked = json.loads(command("page", "city/locked.pdf", "87", "--format", "json").out)
+    assert locked[0]["state"] == "not_read"
+    assert "password" in locked[0]["meaning"]
+    assert "has no page 87" in command("page", "a.pdf", "87").one_line_error()
+    assert "no document of that name" in command("page", "b.pdf", "1").one_line_error()
+
+    question = "SELECT state, count(*) AS pages FROM pages GROUP BY ALL ORDER BY state"
+    answer = command("catalogue", "query", question, "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(answer.out)))
+    assert rows == [
+        {"state": "not_read", "pages": "1"},
+        {"state": "pictures", "pages": "3"},
+        {"state": "quarantined", "pages": "1"},
+    ]
+    assert json.loads(command("catalogue", "query", "SELECT 1 AS n", "--format", "json").out) == [{"n": 1}]
+    assert "Parser Error" in command("catalogue", "query", "SELEC").one_line_error()
+
+    target = place / "month.zip"
+    taken = command("export", MONTH, target)
+    assert taken.status == 0, taken.err
+    with zipfile.ZipFile(target) as bundle:
+        assert bundle.namelist()[-1] == "pictures.csv"
+    assert "already" in command("export", MONTH, target).one_line_error()
+
+
+def test_a_page_of_a_document_that_waits_is_late(command: Callable, place: Path) -> None:
+    drop(place, "a.pdf", [10])
+    assert command("status").status == 0
+    (row,) = json.loads(command("page", "a.pdf", "87", "--format", "json").out)
+    assert (row["state"], bool(row["remedy"])) == ("late", True)
+
+
+def test_a_month_that_does_not_exist_is_refused_in_one_line(command: Callable) -> None:
+    assert "not a month" in command("gallery", "2026-13").one_line_error()
+    assert "not a month" in command("export", "x", "out.zip").one_line_error()

@@ -1,0 +1,70 @@
+"""A browser, and a month with one of everything to look at in it."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from asset_pipeline.archive.gallery.publish import publish_gallery
+from asset_pipeline.installation import open_installation
+from asset_pipeline.intake.admission import admit_month
+from asset_pipeline.intake.inventory import take_inventory
+from asset_pipeline.ledger import reading
+from asset_pipeline.ledger.reading import MonthSummary
+from asset_pipeline.work.clock import utc_now
+from asset_pipeline.work.month import work_month
+from asset_pipeline.work.previews import open_previews
+from asset_pipeline_tests.small_documents import drop_document, fresh_settings
+from asset_pipeline_tests.ui.browsing import browser
+
+__all__ = ["browser"]
+
+MONTH = "2026-10"
+FIXTURES = Path(__file__).parents[2] / "fixtures" / "inbox"
+HOSTILE = "<img src=x onerror=alert(1)>\u202efdp.pdf"
+MADE_UP = (
+    "annual-reports/2026-10/coastline-atlas.pdf",
+    "field-notes/2026-10/dune-restoration.pdf",
+    "field-notes/2026-08/volunteer-handbook.pdf",
+    "press-desk/2026-09/board-minutes.pdf",
+    "annual-reports/2026-08/saltmarsh-annual-report.pdf",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Month:
+    """The folder of a gallery and what the ledger says of its month."""
+
+    folder: Path
+    summary: MonthSummary
+
+    @property
+    def address(self) -> str:
+        return (self.folder / "index.html").as_uri()
+
+
+@pytest.fixture(scope="session")
+def month(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
+    """Made-up reports, one with a hostile name, one still to be worked and one that waits in the inbox."""
+    settings = fresh_settings(tmp_path_factory.mktemp("month"))
+    inbox = Path(settings.store_address("inbox"))
+    for name in MADE_UP:
+        collection, _, document = name.split("/")
+        (inbox / collection / MONTH).mkdir(parents=True, exist_ok=True)
+        shutil.copy(FIXTURES / name, inbox / collection / MONTH / document)
+    drop_document(settings, HOSTILE, [10, 20], month=MONTH)
+    with open_installation(settings) as inst:
+        admit_month(inst, MONTH, utc_now, wait=True)
+        work_month(inst, MONTH)
+        drop_document(settings, "being-worked.pdf", [30], month=MONTH)
+        admit_month(inst, MONTH, utc_now, wait=True)
+        drop_document(settings, "just-dropped.pdf", [40], month=MONTH)
+        take_inventory(inst, utc_now(), MONTH)
+        publish_gallery(inst, MONTH, lambda: open_previews(inst))
+        with inst.ledger.read() as conn:
+            summary = reading.month_summary(conn, MONTH)
+    yield Month(Path(settings.store_address("archive"), "galleries", MONTH), summary)
