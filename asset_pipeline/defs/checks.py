@@ -17,12 +17,16 @@ from asset_pipeline.archive.audit import Mismatch
 from asset_pipeline.defs import tables
 from asset_pipeline.defs.assets.shared import without_warning
 from asset_pipeline.installation import Installation
-from asset_pipeline.ledger.reading import DocumentRow, MonthSummary
+from asset_pipeline.ledger.reading import DocumentRow, MonthSummary, UnreadPage
 
 PAGES = "every_page_accounted"
 READ = "every_document_read"
+PAGES_READ = "every_page_read"
 QUARANTINE = "nothing_quarantined"
 MANIFESTS = "manifest_matches_archive"
+FIRST_ATTEMPT = "validated_at_first_attempt"
+IN_TIME = "begun_in_time"
+NOT_OVERDUE = "nothing_past_deadline"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +53,13 @@ CHECKS = (
         "up and what to do, for instance to save it without a password and drop it in again. The others are archived.",
     ),
     Check(
+        PAGES_READ,
+        "validated_images",
+        "Every page of the documents that were read was read too. When it fails: the table names each page of which "
+        "nothing is archived and why, for instance because it draws more than the policy allows. Raise the limit in "
+        "the policy, or drop in a document that was exported anew. All other pages are archived.",
+    ),
+    Check(
         QUARANTINE,
         "validated_images",
         "No picture is quarantined. When it fails: the table names each picture that could not be archived and why. "
@@ -57,10 +68,62 @@ CHECKS = (
     Check(
         MANIFESTS,
         "manifests",
-        "Each report has a manifest, the archive holds it as it was written, and it holds every file that it names. "
-        "When it fails: restore the missing or altered files from a backup, then materialize the month again.",
+        "Each report has a manifest, the archive holds it as it was written, and it holds every file that it names, "
+        "in its size. That no bit of a file has changed is proved by `asset-pipeline fsck`, which reads them all. "
+        "When it fails: Run `asset-pipeline fsck --repair`, which reads the documents again, then the month.",
+    ),
+    Check(
+        FIRST_ATTEMPT,
+        "validated_images",
+        "Nearly all units of work succeeded at their first attempt (policy: objectives.first_attempt_share). When it "
+        "fails: nothing is lost, but something fails often. `asset-pipeline history retries --month` says for which "
+        "reasons: a store that is away, or documents that are too heavy for the decoder's limits.",
+    ),
+    Check(
+        IN_TIME,
+        "validated_images",
+        "Jobs did not wait too long for their first attempt (policy: objectives.queue_seconds). When it fails: there "
+        "is more work than decoders. Raise ASSET_PIPELINE_WORKERS, or see the scaling signal of "
+        "`asset-pipeline metrics`.",
+    ),
+    Check(
+        NOT_OVERDUE,
+        "manifests",
+        "Nothing of the month is kept past its deadline (policy: objectives.overdue_bytes). When it fails: run what "
+        "deletes what is due, or place a legal hold on what has to stay.",
     ),
 )
+
+
+_REMEDY = "When it fails: "
+
+
+@dataclass(frozen=True, slots=True)
+class FailedCheck:
+    """A check of a run that failed, in words. ``broken``: records and archive contradict each other."""
+
+    name: str
+    broken: bool
+    what: str
+    remedy: str
+
+
+def failed_checks(instance: dg.DagsterInstance, run_id: str) -> list[FailedCheck]:
+    """Those that failed in the run, in the order of ``CHECKS``."""
+    remedies = {check.name: check.description.partition(_REMEDY)[2] for check in CHECKS}
+    records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+    found = [record.event_log_entry.asset_check_evaluation for record in records]
+    failed = [
+        FailedCheck(
+            name=check.check_name,
+            broken=check.severity is dg.AssetCheckSeverity.ERROR,
+            what=check.description or "",
+            remedy=remedies.get(check.check_name, ""),
+        )
+        for check in found
+        if check is not None and not check.passed
+    ]
+    return sorted(failed, key=lambda check: list(remedies).index(check.name) if check.name in remedies else -1)
 
 
 def check_specs(asset: str, months: dg.PartitionsDefinition[str]) -> list[dg.AssetCheckSpec]:
@@ -79,20 +142,36 @@ def every_page_accounted(summary: MonthSummary) -> dg.AssetCheckResult:
         check_name=PAGES,
         passed=summary.unaccounted == 0,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=f"{summary.pages - summary.unaccounted} of {summary.pages} pages add up.",
-        metadata={"pages": summary.pages, "pages_unaccounted": summary.unaccounted, "pictures_drawn": summary.drawn},
+        description=f"{summary.pages - summary.unaccounted} of {summary.pages} pages add up."
+        + (f" Of these {summary.unread_pages} could not be read, for a reason." if summary.unread_pages else ""),
+        metadata=_told(pages=summary.pages, pages_unaccounted=summary.unaccounted, pictures_drawn=summary.drawn),
     )
 
 
 def every_document_read(inst: Installation, documents: Sequence[DocumentRow]) -> dg.AssetCheckResult:
     """Whether no document was refused or given up."""
     unread = [row for row in documents if row.state in ("failed_permanently", "dead_lettered")]
+    found = {"documents": tables.unread(inst, unread)} if unread else {}
     return dg.AssetCheckResult(
         check_name=READ,
         passed=not unread,
         severity=dg.AssetCheckSeverity.WARN,
         description=f"{len(unread)} of {len(documents)} documents were not read." if unread else "All were read.",
-        metadata={"documents_refused": len(unread), **({"documents": tables.unread(inst, unread)} if unread else {})},
+        metadata={**_told(documents_refused=len(unread)), **found},
+    )
+
+
+def every_page_read(
+    inst: Installation, summary: MonthSummary, documents: Sequence[DocumentRow], unread: Sequence[UnreadPage]
+) -> dg.AssetCheckResult:
+    """Whether no page of a document that was read could not be read itself."""
+    found = {"not_read": tables.unread_pages(inst, documents, unread)} if unread else {}
+    return dg.AssetCheckResult(
+        check_name=PAGES_READ,
+        passed=not unread,
+        severity=dg.AssetCheckSeverity.WARN,
+        description=f"{len(unread)} of {summary.pages} pages were not read." if unread else "All were read.",
+        metadata={**_told(pages_not_read=len(unread), **summary.unread_by_reason), **found},
     )
 
 
@@ -107,7 +186,7 @@ def nothing_quarantined(
         passed=count == 0,
         severity=dg.AssetCheckSeverity.WARN,
         description=f"{count} of {summary.drawn} pictures are quarantined." if count else "No picture is quarantined.",
-        metadata={"pictures_quarantined": count, **summary.quarantined_by_reason, **found},
+        metadata={**_told(pictures_quarantined=count, **summary.quarantined_by_reason), **found},
     )
 
 
@@ -120,10 +199,16 @@ def manifest_matches_archive(mismatches: Sequence[Mismatch], manifests: int) -> 
         ("places", "int", lambda row: row.count),
     )
     found = {"found": tables.table(columns, mismatches)} if mismatches else {}
+    sound = f"{manifests} manifests are as they were written, and all files they name are there in their size."
     return dg.AssetCheckResult(
         check_name=MANIFESTS,
         passed=not mismatches,
         severity=dg.AssetCheckSeverity.ERROR,
-        description=" ".join(sorted(kinds)) if kinds else f"{manifests} manifests and all files they name are there.",
-        metadata={"manifests": manifests, "mismatches": len(mismatches), **found},
+        description=" ".join(sorted(kinds)) or sound,
+        metadata={**_told(manifests=manifests, mismatches=len(mismatches)), **found},
     )
+
+
+def _told(**counts: int) -> dict[str, str]:
+    """Counts of a check as text: its page would plot numbers of different months as one line."""
+    return {name: str(count) for name, count in counts.items()}

@@ -10,6 +10,7 @@ from dataclasses import asdict
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa  # type: ignore[import-untyped]
 
 from asset_pipeline.archive.manifest import manifest_key
 from asset_pipeline.installation import Installation
@@ -60,6 +61,15 @@ def manifests(inst: Installation, months: Sequence[str]) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=[*MANIFEST_COLUMNS, "key"])
 
 
+def catalogue(inst: Installation, months: Sequence[str]) -> pd.DataFrame:
+    """One row a placement, with every column of the catalogue of pictures."""
+    from asset_pipeline.archive.catalogue import read_catalogue, schema
+
+    tables = [schema("pictures").empty_table(), *(read_catalogue(inst, month)["pictures"] for month in months)]
+    found: pd.DataFrame = pa.concat_tables(tables).to_pandas()
+    return found
+
+
 def _documents(inst: Installation, months: Sequence[str]) -> Iterator[DocumentRow]:
     for month in months:
         with inst.ledger.read() as conn:
@@ -71,4 +81,6 @@ FRAMES: dict[str, Callable[[Installation, Sequence[str]], pd.DataFrame]] = {
     "source_documents": documents,
     "validated_images": pictures,
     "manifests": manifests,
+    "image_gallery": pictures,
+    "image_catalogue": catalogue,
 }

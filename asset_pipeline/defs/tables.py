@@ -6,7 +6,8 @@ all. A document is told by its name where the policy shows names, else by its re
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -15,7 +16,7 @@ from sqlalchemy import Connection
 
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
-from asset_pipeline.ledger.reading import DocumentRow
+from asset_pipeline.ledger.reading import DocumentRow, UnreadPage
 from asset_pipeline.ledger.uploads import Upload, UploadState, list_uploads
 from asset_pipeline.model import Placement, Status
 from asset_pipeline.reasons import EXPLANATIONS, Reason
@@ -64,12 +65,18 @@ def incoming(inst: Installation, documents: Sequence[DocumentRow]) -> dg.TableMe
     return table(columns, documents)
 
 
-def accounts(inst: Installation, documents: Sequence[DocumentRow]) -> dg.TableMetadataValue:
-    """What became of the pictures of each document of a month."""
+def accounts(
+    inst: Installation, documents: Sequence[DocumentRow], unread: Sequence[UnreadPage] = ()
+) -> dg.TableMetadataValue:
+    """What became of the pictures of each document of a month. ``unread``: its pages that could not be read."""
+    reasons: dict[str, set[str]] = defaultdict(set)
+    for page in unread:
+        reasons[page.job_id].add(page.reason)
     columns: Columns[DocumentRow] = (
         ("document", "string", lambda row: document_name(inst, row)),
         ("state", "string", lambda row: row.state),
         ("pages", "int", lambda row: row.pages or 0),
+        ("pages_not_read", "int", lambda row: row.unread_pages),
         ("drawn", "int", lambda row: row.drawn),
         ("archived", "int", lambda row: row.archived),
         ("collapsed", "int", lambda row: row.collapsed),
@@ -77,9 +84,14 @@ def accounts(inst: Installation, documents: Sequence[DocumentRow]) -> dg.TableMe
         ("consumed", "int", lambda row: row.consumed),
         ("not_shown", "int", lambda row: row.not_shown),
         ("quarantined", "int", lambda row: row.quarantined + row.derived_quarantined),
-        ("reason", "string", lambda row: meaning(row.reason)),
+        ("what_happened", "string", lambda row: _in_words(meaning, row.reason, reasons[row.job_id])),
+        ("what_to_do", "string", lambda row: _in_words(remedy, row.reason, reasons[row.job_id])),
     )
     return table(columns, documents)
+
+
+def _in_words(told: Callable[[str], str], reason: str | None, of_pages: Collection[str]) -> str:
+    return " ".join(dict.fromkeys(told(code) for code in [*([reason] if reason else []), *sorted(of_pages)]))
 
 
 def published(inst: Installation, documents: Sequence[DocumentRow]) -> dg.TableMetadataValue:
@@ -104,6 +116,22 @@ def unread(inst: Installation, documents: Iterable[DocumentRow]) -> dg.TableMeta
         ("reason", "string", lambda row: row.reason or ""),
     )
     return table(columns, documents)
+
+
+def unread_pages(
+    inst: Installation, documents: Iterable[DocumentRow], pages: Iterable[UnreadPage]
+) -> dg.TableMetadataValue:
+    """Pages of documents that were read of which nothing is archived, with reasons in words."""
+    names = {row.job_id: document_name(inst, row) for row in documents}
+    columns: Columns[UnreadPage] = (
+        ("document", "string", lambda row: names[row.job_id]),
+        ("page", "int", lambda row: row.page),
+        ("printed_page", "string", lambda row: (row.label or "") if inst.policy.show_names else ""),
+        ("what_happened", "string", lambda row: meaning(row.reason)),
+        ("what_to_do", "string", lambda row: remedy(row.reason)),
+        ("reason", "string", lambda row: row.reason),
+    )
+    return table(columns, pages)
 
 
 def quarantined(inst: Installation, conn: Connection, documents: Iterable[DocumentRow]) -> dg.TableMetadataValue:

@@ -92,6 +92,29 @@ def test_a_document_that_is_not_there_is_wrong_usage(command: Callable) -> None:
     assert "absent.pdf" in ended.one_line_error()
 
 
+def test_a_folder_is_no_document(command: Callable) -> None:
+    ended = command("extract", ".", "--out", "out")
+    assert ended.status == 2
+    assert "is a folder" in ended.one_line_error()
+
+
+def test_a_damaged_ledger_keeps_the_web_page_from_starting(command: Callable, place: Path) -> None:
+    (place / ".asset_pipeline" / "ledger.db").write_text("no database, but some words instead")
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    ended = command("ui", "--port", str(port))
+    assert ended.status == 1
+    assert "damaged" in ended.one_line_error()
+
+
+def test_a_wrong_password_of_the_database_is_told_as_such(command: Callable, postgres_url: str) -> None:
+    address, _, rest = postgres_url.partition("@")
+    wrong = f"{address.rpartition(':')[0]}:wrong@{rest}"
+    ended = command("status", ASSET_PIPELINE_LEDGER=wrong)
+    assert ended.status == 1
+    assert "password in ASSET_PIPELINE_LEDGER" in ended.one_line_error()
+
+
 def test_a_port_that_is_taken_is_wrong_usage(command: Callable) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = command("ui", "--port", str(taken.getsockname()[1]))

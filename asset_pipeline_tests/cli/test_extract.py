@@ -9,6 +9,8 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from asset_pipeline_tests.small_documents import picture_pdf
 
 
@@ -52,6 +54,41 @@ def test_a_password_from_a_file_opens_a_document(command: Callable, place: Path)
     (place / "password").write_text("secret\n")
     ended = command("extract", "locked.pdf", "--out", "out", "--password-file", "password")
     assert ended.status == 0, ended.err
+
+
+def test_what_to_do_about_a_password_is_told_for_this_command(command: Callable, place: Path) -> None:
+    picture_pdf(place / "locked.pdf", [10], encrypted=True)
+    assert "--password-file" in command("extract", "locked.pdf", "--out", "out").err
+    (place / "password").write_text("wrong\n")
+    ended = command("extract", "locked.pdf", "--out", "out", "--password-file", "password")
+    assert ended.status == 3
+    assert "The password does not open it" in ended.err
+
+
+def test_a_page_that_was_not_read_is_named_in_the_summary(command: Callable, place: Path) -> None:
+    picture_pdf(place / "a.pdf", [10, 20])
+    (place / "policy.yaml").write_text("limits: {operators: 2}\n")
+    ended = command("extract", "a.pdf", "--out", "out", "--policy", "policy.yaml")
+    assert ended.status == 0
+    assert "2 pages not read" in ended.err
+    assert "Not read, content_budget_exceeded: page 1, 2. A page's drawing is larger than allowed." in ended.err
+
+
+@pytest.mark.parametrize(
+    ("name", "body", "reason", "words"),
+    [
+        ("empty.pdf", b"", "empty_document", "holds no bytes"),
+        ("program.pdf", b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", "signature_mismatch", "another type than the name"),
+        ("program.ps", b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", "media_type_not_allowed", "as a PDF"),
+    ],
+)
+def test_a_file_that_is_no_document_is_refused_for_what_it_is(
+    command: Callable, place: Path, name: str, body: bytes, reason: str, words: str
+) -> None:
+    (place / name).write_bytes(body)
+    ended = command("extract", name, "--out", "out")
+    assert (ended.status, json.loads((place / "out" / "report.json").read_text())["outcome"]) == (3, reason)
+    assert words in ended.err
 
 
 def test_a_quarantined_picture_is_not_a_failure(command: Callable, place: Path) -> None:

@@ -42,7 +42,7 @@ def catalogue() -> dict[str, Any]:
         },
         "sensors": {
             sensor.name: {"seconds": sensor.minimum_interval_seconds, "status": sensor.default_status.value}
-            | {"job": sensor.job_name}
+            | {"job": sensor.job_name if sensor.has_jobs else None}
             for sensor in repository.sensor_defs
         },
         "schedules": {
@@ -70,8 +70,14 @@ def _asset(graph: Any, repository: dg.RepositoryDefinition, key: dg.AssetKey) ->
         "observable": node.is_observable,
         "months": months and [months.start.strftime(months.fmt), months.fmt, str(months.timezone), months.end_offset],
         "pool": op and op.pool,
+        "config": op and _config(op),
         "retry_policy": op and _retries(op.retry_policy),
     }
+
+
+def _config(op: Any) -> dict[str, Any]:
+    fields = getattr(op.config_schema.config_type, "fields", None) or {}
+    return {name: {"default": field.default_value, "description": field.description} for name, field in fields.items()}
 
 
 def _retries(policy: dg.RetryPolicy | None) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 import asset_pipeline
-from asset_pipeline.defs.assets.shared import IMAGES, MANIFESTS, SOURCES
+from asset_pipeline.defs.assets.shared import CATALOGUE, GALLERY, IMAGES, MANIFESTS, SOURCES
 from asset_pipeline.defs.build import build_defs
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.errors import ConfigurationError
@@ -114,4 +114,4 @@ def test_the_package_brings_the_configuration_along() -> None:
 def test_a_frame_can_be_asked_of_every_asset() -> None:
     from asset_pipeline.defs.frames import FRAMES
 
-    assert set(FRAMES) == {SOURCES, IMAGES, MANIFESTS}
+    assert set(FRAMES) == {SOURCES, IMAGES, MANIFESTS, GALLERY, CATALOGUE}

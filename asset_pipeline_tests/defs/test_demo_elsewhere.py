@@ -42,16 +42,16 @@ def test_the_demo_on_postgres_and_s3_has_the_same_content(
 ) -> None:
     settings = load_settings(home=tmp_path, settle_seconds=0, ledger=postgres_url, workers=2, **s3_settings.settings())
     with open_installation(settings) as inst:
-        for document in INBOX.rglob("*.pdf"):
+        for document in INBOX.rglob("*.*"):
             key = document.relative_to(INBOX).as_posix()
             inst.inbox.put_once(key, document, hashlib.sha256(document.read_bytes()).hexdigest())
     with open_instance(settings) as instance:
         assert all(result.success for result in materialize_months(settings, MONTHS, instance=instance))
         assert type(instance.event_log_storage).__name__ == "PostgresEventLogStorage"
-    assert len(here) == 18
+    assert len(here) == 21
     assert _contents(settings) == here
     with open_installation(settings) as inst, inst.ledger.read() as conn:
-        assert conn.scalar(select(func.count()).select_from(source_documents)) == 17
+        assert conn.scalar(select(func.count()).select_from(source_documents)) == 20
         assert conn.scalar(select(func.count()).select_from(receipts)) > 150
 
 

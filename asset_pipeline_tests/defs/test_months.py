@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import base64
+import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import dagster as dg
 import pytest
+from PIL import Image
 
 from asset_pipeline.defs.build import build_defs
+from asset_pipeline.defs.checks import MANIFESTS, PAGES, PAGES_READ, QUARANTINE, READ, failed_checks
 from asset_pipeline.defs.instance import materialize_months, open_instance
 from asset_pipeline.defs.resources import Pipeline
+from asset_pipeline.defs.run_tags import trigger
 from asset_pipeline.errors import IntegrityError, LedgerBehindError, StorageError, UsageError
 from asset_pipeline.settings import Settings
-from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings
+from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings, noisy_pdf
 
 ASSETS = ("source_documents", "validated_images", "manifests")
 
@@ -81,16 +87,95 @@ def test_a_month_is_materialized_with_figures_tables_and_checks(place: tuple[Set
     assert (found["pictures_archived"], found["pictures_collapsed"], found["pictures_quarantined"]) == (3, 1, 1)
     assert found["decode_p50_ms"] <= found["decode_p95_ms"]
     assert (written["manifests"], written["manifests_written"]) == (3, 3)
-    assert _checks(instance, result.run_id) == {
+    expected = {
         "every_page_accounted": (True, "ERROR"),
         "every_document_read": (False, "WARN"),
+        "every_page_read": (True, "WARN"),
         "nothing_quarantined": (False, "WARN"),
         "manifest_matches_archive": (True, "ERROR"),
     }
+    assert expected.items() <= _checks(instance, result.run_id).items()
     (held,) = _latest(instance, "validated_images").metadata["quarantined_pictures"].records
     assert held.data["document"] == "city/broken.pdf"
     assert (held.data["page"], held.data["picture"]) == (2, "page-002-image-001")
     assert held.data["what_happened"].endswith(".")
+
+
+def test_a_month_shows_some_of_its_pictures_and_never_one_that_is_not_shown(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    _drop_mixed_month(settings)
+    drop_document(settings, "a|b [c](d) *e*.pdf", [71])
+    materialize_months(settings, [MONTH], instance=instance)
+    sheet = str(_figures(instance, "validated_images")["contact_sheet"])
+    images = re.findall(r"data:image/webp;base64,([A-Za-z0-9+/=]+)\)", sheet)
+    assert len(images) == 4, "a repeat is shown once, a quarantined picture not at all"
+    for image in images:
+        with Image.open(io.BytesIO(base64.b64decode(image))) as opened:
+            assert opened.format == "WEBP"
+    assert len(sheet) < 200_000
+    rows = sheet.splitlines()
+    assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {5}, "a name cannot break the table"
+    assert "city/plain\\.pdf, page 2" in sheet
+
+
+def test_the_contact_sheet_of_a_month_of_large_pictures_stays_small(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    place = Path(settings.store_address("inbox"), "city", MONTH, "noise.pdf")
+    place.parent.mkdir(parents=True)
+    noisy_pdf(place, 24)
+    materialize_months(settings, [MONTH], instance=instance)
+    sheet = str(_figures(instance, "validated_images")["contact_sheet"])
+    assert 100_000 < len(sheet) < 200_000
+
+
+def test_a_page_that_was_not_read_fails_a_check_and_is_in_the_tables(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    settings.policy_file.write_text("limits: {operators: 2}\n")
+    drop_document(settings, "busy.pdf", [1, 2])
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    checks = _checks(instance, result.run_id)
+    assert checks["every_page_read"] == (False, "WARN")
+    assert checks["every_page_accounted"] == (True, "ERROR")
+    found = _latest(instance, "validated_images").metadata
+    assert found["pages_not_read"].value == 2
+    (row,) = found["document_table"].records
+    assert (row.data["pages_not_read"], row.data["state"]) == (2, "succeeded")
+    assert "larger than allowed" in row.data["what_happened"]
+    records = instance.get_records_for_run(result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+    told = [record.event_log_entry.asset_check_evaluation for record in records]
+    (check,) = [check for check in told if check.check_name == "every_page_read"]
+    assert [record.data["page"] for record in check.metadata["not_read"].records] == [1, 2]
+    assert failed_checks(instance, result.run_id)[0].name == "every_page_read"
+
+
+def test_a_run_is_found_by_its_month_its_collections_and_what_asked_for_it(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    drop_document(settings, "a.pdf", [1])
+    drop_document(settings, "b.pdf", [2], collection="press desk")
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    tags = instance.get_run_by_id(result.run_id).tags
+    assert tags["asset_pipeline/month"] == MONTH
+    assert tags["asset_pipeline/collections"] == "city, press desk"
+    assert tags["asset_pipeline/trigger"] == "command line"
+    asked = [{"dagster/sensor_name": "new_uploads"}, {"dagster/backfill": "x"}, {"dagster/partition": MONTH}]
+    assert [trigger(tags) for tags in asked] == ["sensor", "backfill", "web page"]
+
+
+def test_no_check_of_a_month_tells_numbers_that_would_be_plotted_with_those_of_others(
+    settings: Settings, instance: dg.DagsterInstance
+) -> None:
+    _drop_mixed_month(settings)
+    (result,) = materialize_months(settings, [MONTH], instance=instance)
+    records = instance.get_records_for_run(result.run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
+    ours = [record.event_log_entry.asset_check_evaluation for record in records]
+    ours = [check for check in ours if check.check_name in (PAGES, READ, PAGES_READ, QUARANTINE, MANIFESTS)]
+    numbers = (dg.IntMetadataValue, dg.FloatMetadataValue)
+    assert len(ours) == 5
+    assert not [name for check in ours for name, value in check.metadata.items() if isinstance(value, numbers)]
 
 
 def test_a_second_run_without_news_leaves_every_data_version_as_it_is(
@@ -138,7 +223,8 @@ def test_tables_name_no_document_where_the_policy_hides_names(settings: Settings
     drop_document(settings, "stray.pdf", [1], month="2026-13")
     (result,) = materialize_months(settings, [MONTH], instance=instance)
     said = "".join(map(str, instance.all_logs(result.run_id)))
-    assert not [word for word in ("plain.pdf", "broken.pdf", "locked.pdf", "stray.pdf", "city/") if word in said]
+    said += str(instance.get_run_by_id(result.run_id).tags)
+    assert not [word for word in ("plain.pdf", "broken.pdf", "locked.pdf", "stray.pdf", "city") if word in said]
 
 
 def test_uploads_in_a_wrong_place_are_listed_with_what_to_rename(

@@ -8,11 +8,15 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from sqlalchemy import select, update
 
 from asset_pipeline.defs.build import build_defs
 from asset_pipeline.defs.instance import materialize_months
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.errors import PipelineError
+from asset_pipeline.installation import open_installation
+from asset_pipeline.ledger.requeue import requeue_job
+from asset_pipeline.ledger.schema import jobs
 from asset_pipeline.settings import Settings
 from asset_pipeline_tests.small_documents import drop_document
 
@@ -85,6 +89,20 @@ def test_a_month_with_something_new_is_caught_up(
     drop_document(settings, "a.pdf", [1], month="2026-05")
     materialize_months(settings, ["2026-05"], instance=instance)
     drop_document(settings, "late.pdf", [2], month="2026-05")
+    assert asked("nightly_catch_up", NIGHT) == ["2026-05"]
+
+
+def test_a_month_with_a_requeued_document_is_caught_up(
+    settings: Settings, instance: dg.DagsterInstance, asked: Asked
+) -> None:
+    drop_document(settings, "a.pdf", [1], month="2026-05")
+    materialize_months(settings, ["2026-05"], instance=instance)
+    with open_installation(settings) as inst, inst.ledger.begin() as tx:
+        (job_id,) = tx.execute(select(jobs.c.job_id)).scalars()
+        tx.execute(update(jobs).values(state="dead_lettered", reason="decoder_crashed"))
+    assert asked("nightly_catch_up", NIGHT) == []
+    with open_installation(settings) as inst, inst.ledger.begin() as tx:
+        assert requeue_job(tx, job_id, NIGHT)
     assert asked("nightly_catch_up", NIGHT) == ["2026-05"]
 
 

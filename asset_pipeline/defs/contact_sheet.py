@@ -1,0 +1,75 @@
+"""A month at a glance on its page in Dagster: some of its pictures, small, as data in Markdown.
+
+A few of each document rather than many of the first. The images are made in decoder processes, like those of the
+gallery, which has them all. Dagster keeps what it is told for ever, so the sheet is held below ``MOST_CHARACTERS``.
+"""
+
+from __future__ import annotations
+
+import base64
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import dagster as dg
+
+from asset_pipeline.defs.tables import document_name
+from asset_pipeline.installation import Installation
+from asset_pipeline.ledger import reading
+from asset_pipeline.ledger.reading import DocumentRow, ShownPicture
+from asset_pipeline.work.previews import open_previews
+
+MOST_PICTURES = 24
+MOST_CHARACTERS = 190_000
+COLUMNS = 4
+
+_MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~])")
+
+
+def contact_sheet(
+    inst: Installation, month: str, documents: Sequence[DocumentRow], workers: int | None = None
+) -> dg.MarkdownMetadataValue | None:
+    """Pictures of ``month`` that are archived and shown; None when there is none."""
+    with inst.ledger.read() as conn:
+        shown = reading.shown_pictures(conn, month, MOST_PICTURES)
+    if not shown:
+        return None
+    images = _thumbnails(inst, shown, workers)
+    names = {row.job_id: document_name(inst, row) for row in documents}
+    cells, left = [], MOST_CHARACTERS
+    for row in shown:
+        if (body := images.get(row.display)) is None:
+            continue
+        told = f"{_escaped(names.get(row.job_id, row.report_id))}, page {row.page}"
+        cell = f"![{told}](data:image/webp;base64,{base64.b64encode(body).decode('ascii')}) {told}"
+        left -= len(cell) + 3
+        if left < 0:
+            break
+        cells.append(cell)
+    return dg.MetadataValue.md(_table(cells)) if cells else None
+
+
+def _thumbnails(inst: Installation, shown: Sequence[ShownPicture], workers: int | None) -> dict[str, bytes]:
+    """Small images by the digest of the picture; one that cannot be made is left out."""
+    made: dict[str, bytes] = {}
+
+    def keep(digest: str, file: Path, _sha256: str) -> None:
+        made[digest] = file.read_bytes()
+
+    with open_previews(inst, workers) as previews:
+        previews.thumbnails({row.display: row.bytes for row in shown}, keep)
+    return made
+
+
+def _table(cells: Sequence[str]) -> str:
+    width = min(COLUMNS, len(cells))
+    lines = ["|" + " |" * width, "|" + "---|" * width]
+    for at in range(0, len(cells), width):
+        row = [*cells[at : at + width], *[""] * (width - len(cells[at : at + width]))]
+        lines.append(f"|{'|'.join(row)}|")
+    return "\n".join(lines)
+
+
+def _escaped(name: str) -> str:
+    """A name as text: none of it is read as Markdown, and it stays on its line."""
+    return _MARKS.sub(r"\\\1", "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in name))
