@@ -15,7 +15,7 @@ LOCK := uv pip compile --quiet --generate-hashes --universal --python-version 3.
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 
 .NOTPARALLEL:
-.PHONY: help demo ui test lint format fixtures lock clean python
+.PHONY: help demo ui test fuzz screenshots lint format fixtures lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -28,6 +28,12 @@ ui: $(VENV)/.locked $(VENV)/.project ## open Dagster's pages on what is archived
 
 test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=2 at once)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --durations 10
+
+screenshots: $(VENV)/.locked-dev $(VENV)/.project ## take the pictures of docs/images anew (needs Chromium)
+	SCREENSHOTS=docs/images BROWSER_TESTS=required $(BIN)/python -m pytest asset_pipeline_tests/ui/test_dagster_pages.py
+
+fuzz: $(VENV)/.locked-dev $(VENV)/.project ## read damaged documents for ten minutes (SECONDS=600)
+	ASSET_PIPELINE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/python -m pytest asset_pipeline_tests/fuzz
 
 lint: $(VENV)/.locked-dev $(VENV)/.project ## check style, format and types
 	$(BIN)/ruff check .

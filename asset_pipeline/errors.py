@@ -7,6 +7,8 @@ leaves the room that decodes.
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from asset_pipeline.reasons import Reason
 
 
@@ -32,11 +34,21 @@ class ConfigurationError(PipelineError):
 
 
 class StorageError(PipelineError):
-    """A store or database cannot be reached, read or written. ``reason`` is transient."""
+    """A store or database cannot be reached, read or written. ``reason`` is transient.
 
-    def __init__(self, what: str, remedy: str = "", reason: Reason = Reason.STORAGE_UNAVAILABLE) -> None:
+    ``hint`` is how long a service asked to be left alone (Retry-After), where it did.
+    """
+
+    def __init__(
+        self,
+        what: str,
+        remedy: str = "",
+        reason: Reason = Reason.STORAGE_UNAVAILABLE,
+        hint: timedelta | None = None,
+    ) -> None:
         super().__init__(what, remedy)
         self.reason = reason
+        self.hint = hint
 
 
 class IntegrityError(PipelineError):

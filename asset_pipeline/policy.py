@@ -40,6 +40,9 @@ class Limits(_Part):
     operators: int = Field(2_000_000, gt=0, description="content-stream operators of one page, forms included")
     content_bytes: int = Field(64 * 1024 * 1024, gt=0, description="expanded content streams of one page")
     objects: int = Field(1_000_000, gt=0, description="objects of one document")
+    package_parts: int = Field(10_000, gt=0, description="files inside one office document")
+    package_bytes: int = Field(1024 * 1024 * 1024, gt=0, description="expanded bytes of one office document")
+    package_ratio: int = Field(250, gt=0, description="expanded to stored bytes of an office document beyond 64 MiB")
     document_seconds: float = Field(300.0, gt=0, description="deadline of one unit of work")
     decoder_bytes: int = Field(1024 * 1024 * 1024, gt=0, description="address space of one decoder process")
 
@@ -70,15 +73,38 @@ class Figures(_Part):
 class MediaTypes(_Part):
     """Accepted uploads and releasable pictures (REQUIREMENTS R1.1, R5.5)."""
 
-    documents: tuple[str, ...] = ("application/pdf",)
+    documents: tuple[str, ...] = (
+        "application/pdf",
+        "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        "application/vnd.openxmlformats-officedocument.presentationml.presentation",
+        "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+    )
     released: tuple[str, ...] = ("image/png", "image/jpeg", "image/webp")
 
 
 class Retention(_Part):
     """The two clocks, in days from admission (REQUIREMENTS R7.2)."""
 
-    working_days: int = Field(7, gt=0)
-    archive_days: int = Field(3650, gt=0)
+    working_days: int = Field(7, gt=0, description="for working material: quarantined bytes, working copies")
+    archive_days: int = Field(3650, gt=0, description="for the archived report: its source, its pictures")
+
+
+class Objectives(_Part):
+    """What the work is held to (REQUIREMENTS R10). Past one of these a check fails, never a run."""
+
+    first_attempt_share: float = Field(0.95, ge=0, le=1, description="least share of units validated at first attempt")
+    kept_share: float = Field(0.95, ge=0, le=1, description="least share admitted, and completed, in their time")
+    admission_seconds: float = Field(900.0, gt=0, description="from the first sight of an upload to its job")
+    completion_seconds: float = Field(14_400.0, gt=0, description="from a queued job to its end")
+    queue_seconds: float = Field(3_600.0, gt=0, description="95th percentile of how long queued work waits")
+    fetch_seconds: float = Field(30.0, gt=0, description="budget for copying the source of one unit")
+    decode_seconds: float = Field(60.0, gt=0, description="budget for decoding one unit")
+    publish_seconds: float = Field(30.0, gt=0, description="budget for storing the pictures of one unit")
+    usual_pixels: int = Field(
+        400_000_000, gt=0, description="more pixels than this explain a slow unit by its shape, not by capacity"
+    )
+    overdue_bytes: int = Field(0, ge=0, description="most bytes kept past their deadline")
+    temporary_bytes: int = Field(20 * 1024**3, gt=0, description="most bytes in the working folder")
 
 
 class Policy(_Part):
@@ -90,6 +116,7 @@ class Policy(_Part):
     figures: Figures = Figures()
     media_types: MediaTypes = MediaTypes()
     retention: Retention = Retention()
+    objectives: Objectives = Objectives()
     show_names: bool = Field(True, description="show upload names in tables and galleries")
 
     @property

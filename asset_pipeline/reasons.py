@@ -40,6 +40,7 @@ class Reason(StrEnum):
     POLICY_DENIED = "policy_denied"
     MALFORMED_DOCUMENT = "malformed_document"
     TRUNCATED_DOCUMENT = "truncated_document"
+    EMPTY_DOCUMENT = "empty_document"
     PAGE_BUDGET_EXCEEDED = "page_budget_exceeded"
     DECODER_CRASHED = "decoder_crashed"
     DEADLINE_EXCEEDED = "deadline_exceeded"
@@ -60,7 +61,9 @@ class Reason(StrEnum):
     LEASE_CONFLICT = "lease_conflict"
     RECEIPT_CONFLICT = "receipt_conflict"
     RETRIES_EXHAUSTED = "retries_exhausted"
+    WORKER_LOST = "worker_lost"
     EXTRACTOR_CHANGED = "extractor_changed"
+    RETENTION_EXPIRED = "retention_expired"
     INTERNAL_ERROR = "internal_error"
 
 
@@ -83,12 +86,14 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _I, "Stored bytes do not match their recorded digest.", "Restore the file from backup; tell the operator."
     ),
     Reason.MEDIA_TYPE_NOT_ALLOWED: Explanation(
-        _P, "It is not a file type that the policy accepts.", "Send a PDF or an office file."
+        _P,
+        "It is not a file type that the policy accepts, or it is a link or a pipe instead of a file.",
+        "Send the document itself, as a PDF; no link to it.",
     ),
     Reason.SIGNATURE_MISMATCH: Explanation(
         _P,
-        "The bytes are of another type than declared.",
-        "Correct the type and send it again.",
+        "The bytes are of another type than the name says.",
+        "Export the document as a PDF, or correct the ending of its name, and drop it in again.",
     ),
     Reason.INVALID_DIMENSIONS: Explanation(_P, "Width or height is zero, negative or contradictory.", _REEXPORT),
     Reason.PIXEL_BUDGET_EXCEEDED: Explanation(_P, "The picture or its mask has more pixels than allowed.", _LIMIT),
@@ -105,6 +110,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.POLICY_DENIED: Explanation(_P, "The policy forbids it.", "Ask whoever owns the policy."),
     Reason.MALFORMED_DOCUMENT: Explanation(_P, "The document cannot be read.", _REEXPORT),
     Reason.TRUNCATED_DOCUMENT: Explanation(_P, "The document ends too early.", _REEXPORT),
+    Reason.EMPTY_DOCUMENT: Explanation(
+        _P, "The file holds no bytes.", "Copy it again: the export or the upload broke off before it began."
+    ),
     Reason.PAGE_BUDGET_EXCEEDED: Explanation(_P, "The document has more pages than allowed.", _LIMIT),
     Reason.DECODER_CRASHED: Explanation(_T, "The decoder process was lost.", "It is tried once more by itself."),
     Reason.DEADLINE_EXCEEDED: Explanation(_T, "Decoding took longer than allowed.", _LIMIT),
@@ -133,6 +141,14 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _I, "A second result differs from the recorded one.", "Tell the operator: nothing was overwritten."
     ),
     Reason.RETRIES_EXHAUSTED: Explanation(_P, "Every retry was used up.", "Requeue it when the cause is gone."),
+    Reason.WORKER_LOST: Explanation(
+        _P,
+        "The process that worked on it was lost every time.",
+        "Look at the machine's memory and log, then requeue it.",
+    ),
+    Reason.RETENTION_EXPIRED: Explanation(
+        _P, "The time for which the report may be kept was over before it was read.", "Drop the document in again."
+    ),
     Reason.EXTRACTOR_CHANGED: Explanation(
         _P, "The extractor was replaced before the work was done.", "A new job of the new version does it."
     ),

@@ -7,35 +7,54 @@ that a person can act on are PipelineErrors with their own exit status; anything
 
 from __future__ import annotations
 
-import signal
+import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
-from asset_pipeline.cli import console
+from asset_pipeline.cli import console, interrupts
 from asset_pipeline.errors import PipelineError
 
 
 def main() -> None:
     """Run the command line of this process and exit."""
-    from asset_pipeline.cli.app import app
-
-    signal.signal(
-        signal.SIGTERM, lambda number, _: sys.exit(128 + number)
-    )  # by the way of Ctrl-C, so units are given back
     try:
+        interrupts.listen()
+        status = _run()
+    except KeyboardInterrupt:
+        status = 1
+    # Told by the kernel, not by the exception: that may have been swallowed, or have become another one.
+    if number := interrupts.arrived():
+        _leave_interrupted(number)
+    sys.exit(status)
+
+
+def _run() -> int | str | None:
+    """Run the command; the exit status."""
+    try:
+        from asset_pipeline.cli.app import app
+
         app(prog_name="asset-pipeline")
     except PipelineError as error:
-        console.fail(error.what, error.remedy)
-        sys.exit(error.exit_status)
+        if interrupts.arrived() is None:
+            console.fail(error.what, error.remedy)
+        return error.exit_status
     except SystemExit as ended:
-        if ended.code in _INTERRUPTED:
-            console.say("Interrupted; nothing is lost. Run the same command to go on.")
-        raise
+        return ended.code
     except BrokenPipeError:
         sys.stderr.close()
-        sys.exit(1)
+        return 1
     except Exception as error:  # noqa: BLE001 - the outermost border: a defect must not spill a traceback on a user
-        console.fail(f"Unexpected {type(error).__name__}.", "Run again with --debug to see where, and report it.")
-        sys.exit(1)
+        if interrupts.arrived() is None:
+            console.fail(f"Unexpected {type(error).__name__}.", "Run again with --debug to see where, and report it.")
+        return 1
+    return 0
 
 
-_INTERRUPTED = (128 + signal.SIGINT, 128 + signal.SIGTERM)
+def _leave_interrupted(number: int) -> NoReturn:
+    """End at once: what is lost by that was given back before, and another Ctrl-C must not end in a traceback."""
+    interrupts.ignore()
+    console.say("Interrupted; nothing is lost. Run the same command to go on.")
+    with suppress(BrokenPipeError):
+        sys.stdout.flush()
+    os._exit(128 + number)

@@ -2,13 +2,34 @@
 
 from __future__ import annotations
 
-import logging
 from typing import Annotated
 
 import typer
 
-from asset_pipeline import __version__
-from asset_pipeline.cli import console, doctor, extract, ledger, months, status, ui
+from asset_pipeline import __version__, logs
+from asset_pipeline.cli import (
+    catalogue,
+    compare,
+    console,
+    doctor,
+    evidence,
+    extract,
+    fsck,
+    gallery,
+    gate,
+    history,
+    janitor,
+    jobs,
+    ledger,
+    manifest,
+    metrics,
+    months,
+    policy,
+    quarantine,
+    status,
+    ui,
+)
+from asset_pipeline.evidence.actor import act_as, user_of_process
 
 app = typer.Typer(
     name="asset-pipeline",
@@ -21,10 +42,25 @@ app = typer.Typer(
 app.command("demo")(months.demo)
 app.command("run")(months.run)
 app.command("extract")(extract.extract)
+app.command("compare")(compare.compare)
 app.command("status")(status.status)
+app.command("page")(gallery.page)
+app.command("gallery")(gallery.gallery)
+app.command("export")(gallery.export)
+app.command("history")(history.history)
+app.command("metrics")(metrics.metrics)
+app.command("gate")(gate.gate)
+app.command("janitor")(janitor.janitor)
+app.command("fsck")(fsck.fsck)
 app.command("ui")(ui.ui)
 app.command("doctor")(doctor.doctor)
+app.add_typer(catalogue.app, name="catalogue")
+app.add_typer(jobs.app, name="jobs")
+app.add_typer(evidence.app, name="evidence")
+app.add_typer(manifest.app, name="manifest")
+app.add_typer(policy.app, name="policy")
 app.add_typer(ledger.app, name="ledger")
+app.add_typer(quarantine.app, name="quarantine")
 
 
 def _show_version(wanted: bool) -> None:
@@ -41,6 +77,5 @@ def _options(
     ] = False,
 ) -> None:
     console.options.debug = debug
-    logging.basicConfig(
-        level=logging.INFO if debug else logging.ERROR, format="%(asctime)s %(levelname)s %(name)s: %(message)s"
-    )
+    act_as(user_of_process())
+    logs.set_up_logging(debug=debug)

@@ -78,24 +78,32 @@ def show_tables(sheets: Sequence[Sheet]) -> None:
     from rich.text import Text
 
     terminal = Console(width=None if sys.stdout.isatty() else WIDTH_OF_A_FILE, highlight=False)
+    available = terminal.width
     for sheet in sheets:
         if not sheet.rows:
             continue
-        table = Table(
-            title=Text(sheet.title), title_justify="left", box=SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False
-        )
+        table = Table(title=Text(sheet.title), title_justify="left", box=SIMPLE_HEAD, padding=0, show_edge=False)
         columns = sheet.telling()
+        least = {column: _least_width(sheet, column) for column in columns}
         for column in columns:
             numeric = all(isinstance(row[column], int | float | None) for row in sheet.rows)
             table.add_column(
                 Text(column.replace("_", " ")),
                 justify="right" if numeric else "left",
                 overflow="fold",
-                min_width=min(LENGTH_OF_A_CODE, max(len(plain(row[column])) for row in sheet.rows)),
+                min_width=least[column],
             )
         for row in sheet.rows:
             table.add_row(*(Text(plain(row[column])) for column in columns))
-        terminal.print(table)
+        # Wider than the terminal rather than a count or a word of the header in pieces.
+        terminal.width = max(available, sum(least.values()) + len(columns) - 1)
+        terminal.print(table, soft_wrap=terminal.width > available)
+        terminal.print()
+
+
+def _least_width(sheet: Sheet, column: str) -> int:
+    words = max(len(word) for word in column.split("_"))
+    return max(words, min(LENGTH_OF_A_CODE, max(len(plain(row[column])) for row in sheet.rows)))
 
 
 def show_json(body: Any) -> None:

@@ -175,13 +175,15 @@ def _folder(folder: Path, variable: str) -> str:
 
 
 def _sandbox(settings: Settings) -> str:
-    """A decoder process reads a page."""
+    """A decoder process reads a page, and what holds it there."""
     import pikepdf
 
     from asset_pipeline.extraction.engine import Request
     from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
     from asset_pipeline.installation import installed_policy
 
+    if not settings.sandbox:
+        raise ConfigurationError("Documents are read without a cage.", "Take ASSET_PIPELINE_SANDBOX=false away.")
     policy = installed_policy(settings)
     with tempfile.TemporaryDirectory() as folder, DecoderPool(1, policy) as pool:
         document, out = Path(folder, "document"), Path(folder, "out")
@@ -197,7 +199,7 @@ def _sandbox(settings: Settings) -> str:
             source_bytes=document.stat().st_size,
         )
         try:
-            inspection = pool.inspect(settings.engine, request)
+            inspection, cage = pool.inspect(settings.engine, request), pool.cage
         except DecoderLost as lost:
             raise ConfigurationError(
                 f"The decoder process was lost ({lost.reason.value}).", "Raise decoder_bytes in the policy."
@@ -206,4 +208,6 @@ def _sandbox(settings: Settings) -> str:
         raise ConfigurationError(
             f"The decoder process did not read a blank page ({inspection.outcome}).", "Tell the developers."
         )
-    return "a decoder process read a page"
+    missing = [name for name in ("landlock", "seccomp") if name not in cage]
+    lacks = f"; this kernel has no {' and no '.join(missing)}" if missing else ""
+    return f"a decoder process read a page, held by {cage}{lacks}"

@@ -13,6 +13,7 @@ from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
     from asset_pipeline.model import Extraction
+    from asset_pipeline.reasons import Reason
 
 REFUSED = 3
 """Exit status when the document itself was refused; the report says why."""
@@ -34,6 +35,8 @@ def extract(
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json: the report itself.")] = False,
 ) -> None:
     """Take the pictures out of one document. Exit status 3 when the document is refused."""
+    if file.is_dir():
+        raise UsageError(f"{console.plain(file)} is a folder.", "Name one document in it; `run` reads whole months.")
     if not file.is_file():
         raise UsageError(f"There is no file {console.plain(file)}.", "Name a document to read.")
     if policy is not None and not policy.is_file():
@@ -58,7 +61,7 @@ def extract(
     columns, quiet = (COLUMNS, ()) if chosen is Format.CSV else (COLUMNS_OF_A_TABLE, ("reason",))
     console.show(chosen, [Sheet("Pictures", columns, _placements(report), quiet)], body)
     if report.outcome != "ok":
-        _explain_refusal(report)
+        _explain_refusal(report, with_password=password is not None)
         raise typer.Exit(REFUSED)
     if chosen is Format.TABLE:
         _summarise(report, out)
@@ -91,16 +94,32 @@ def _placements(report: Extraction) -> list[dict[str, Any]]:
     ]
 
 
-def _explain_refusal(report: Extraction) -> None:
-    from asset_pipeline.reasons import EXPLANATIONS, Reason
+def _explain_refusal(report: Extraction, *, with_password: bool) -> None:
+    from asset_pipeline.reasons import Reason
 
     reason = Reason(report.outcome)
-    explanation = EXPLANATIONS[reason]
-    console.say(f"Refused: {reason.value}. {explanation.meaning} {explanation.remedy}")
+    words = _in_words(reason)
+    if reason is Reason.ENCRYPTED and with_password:
+        words = "The password does not open it. Correct the first line of the password file."
+    elif reason is Reason.ENCRYPTED:
+        words = "The document needs a password. Name a file that holds it with --password-file."
+    console.say(f"Refused: {reason.value}. {words}")
 
 
 def _summarise(report: Extraction, out: Path) -> None:
     originals = sum("original" in picture.renditions for picture in report.pictures)
     quarantined = sum(page.quarantined + page.derived_quarantined for page in report.pages)
-    line = f"{len(report.pages)} pages, {originals} pictures, {quarantined} quarantined; see {out / 'report.json'}"
-    console.say(console.plain(line))
+    unread = [page for page in report.pages if page.reason]
+    counts = f"{len(report.pages)} pages, {originals} pictures, {quarantined} quarantined"
+    if unread:
+        counts += f", {len(unread)} pages not read"
+    console.say(console.plain(f"{counts}; see {out / 'report.json'}"))
+    for reason in dict.fromkeys(page.reason for page in unread if page.reason):
+        numbers = ", ".join(str(page.page) for page in unread if page.reason is reason)
+        console.say(f"Not read, {reason.value}: page {numbers}. {_in_words(reason)}")
+
+
+def _in_words(reason: Reason) -> str:
+    from asset_pipeline.reasons import EXPLANATIONS
+
+    return f"{EXPLANATIONS[reason].meaning} {EXPLANATIONS[reason].remedy}"

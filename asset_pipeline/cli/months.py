@@ -7,15 +7,16 @@ Both end with the same table, read from the ledger. How a month is worked belong
 from __future__ import annotations
 
 import re
+from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asset_pipeline.cli import console
+from asset_pipeline.cli import console, interrupts
 from asset_pipeline.cli.console import Bar, Format, Sheet
-from asset_pipeline.cli.status import attention_sheet, document_rows, month_row, needs_attention
+from asset_pipeline.cli.status import attention_sheet, document_rows, month_row, needs_attention, upload_row
 from asset_pipeline.errors import ConfigurationError, UsageError
 
 if TYPE_CHECKING:
@@ -30,6 +31,7 @@ COLUMNS = (
     "month",
     "documents",
     "pages",
+    "pages_not_read",
     "pictures",
     "collapsed",
     "figures",
@@ -38,7 +40,13 @@ COLUMNS = (
     "unfinished",
     "seconds",
 )
-QUIET = ("figures", "unfinished")
+MOST_UPLOADS = 20
+"""Rejected uploads that are named at the end of a run."""
+
+BROKEN = 1
+"""Exit status when a run ended well but an archive and its ledger contradict each other."""
+
+QUIET = ("pages_not_read", "figures", "unfinished")
 
 
 def run(
@@ -46,7 +54,11 @@ def run(
     workers: Workers = None,
     format_: Answer = Format.TABLE,
 ) -> None:
-    """Admit, extract and archive whole months. Running a month again does only what is new."""
+    """Admit, extract and archive whole months. Running a month again does only what is new.
+
+    Exit status 0 also when documents or pictures were refused; 1 when a month could not be run, or when its archive
+    is not what the ledger says.
+    """
     from asset_pipeline.settings import load_settings
 
     settings = load_settings()
@@ -117,17 +129,23 @@ def _sha256(document: Path) -> str:
 
 
 def _run_months(settings: Settings, months: list[str], workers: int | None, format_: Format) -> None:
+    from asset_pipeline.defs.checks import failed_checks
     from asset_pipeline.defs.instance import materialize_months, open_instance
 
     tried = _attempts(settings, months)
     seconds: dict[str, float] = {}
+    failed: list[dict[str, Any]] = []
     with console.progress_bar() as move, open_instance(settings) as instance:
         for month in months:
+            interrupts.check()
             ended = materialize_months(
                 settings, [month], workers=workers, progress=_of_month(month, move), instance=instance
             )
-            seconds |= {result.month: result.seconds for result in ended}
+            for result in ended:
+                seconds[result.month] = result.seconds
+                failed += [{"month": month} | asdict(check) for check in failed_checks(instance, result.run_id)]
     rows, attention = _results(settings, months, seconds)
+    rejected = _rejected(settings, months)
     console.show(
         format_,
         [
@@ -135,16 +153,47 @@ def _run_months(settings: Settings, months: list[str], workers: int | None, form
             attention_sheet(attention),
             Sheet("Manifests", ("month", "manifests"), rows),
         ],
-        {"months": rows, "attention": attention},
+        {"months": rows, "attention": attention, "failed_checks": failed, "rejected_uploads": rejected},
     )
+    _say_what_failed(failed, rejected)
     if _attempts(settings, months) == tried:
         console.say("No extraction work was done: everything was there already.")
     if any(row["uploads_waiting"] for row in rows):
         console.say("Some uploads still change; run again when they are complete.")
+    if any(check["broken"] for check in failed):
+        raise typer.Exit(BROKEN)
+
+
+def _say_what_failed(failed: list[dict[str, Any]], rejected: list[dict[str, Any]]) -> None:
+    for check in failed:
+        console.say(f"Check failed in {check['month']}: {check['name']}. {check['what']} {check['remedy']}".rstrip())
+    for upload in rejected[:MOST_UPLOADS]:
+        parts = (upload["collection"], upload["month"], upload["name"])
+        place = "/".join(console.plain(part) for part in parts if part)
+        console.say(f"Not taken in: {place} ({upload['reason']}). {upload['meaning']} {upload['remedy']}".rstrip())
+    if (more := len(rejected) - MOST_UPLOADS) > 0:
+        console.say(f"Not taken in: {more} more; `asset-pipeline status` lists them.")
+
+
+def _rejected(settings: Settings, months: list[str]) -> list[dict[str, Any]]:
+    """Uploads of ``months`` that cannot be taken in, and those whose place says no month."""
+    from asset_pipeline.installation import open_installation
+    from asset_pipeline.intake.inventory import take_inventory
+    from asset_pipeline.ledger.uploads import UploadState, list_uploads
+
+    with open_installation(settings) as inst:
+        take_inventory(inst, datetime.now(UTC))
+        with inst.ledger.read() as conn:
+            found = list_uploads(conn, states=[UploadState.REJECTED])
+        return [upload_row(row, inst.policy.show_names) for row in found if row.month in (None, *months)]
 
 
 def _of_month(month: str, move: Bar) -> Bar:
-    return lambda stage, done, total: move(f"{month} {stage}", done, total)
+    def tell(stage: str, done: int, total: int) -> None:
+        interrupts.check()
+        move(f"{month} {stage}", done, total)
+
+    return tell
 
 
 def _attempts(settings: Settings, months: list[str]) -> int:

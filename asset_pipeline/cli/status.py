@@ -6,6 +6,7 @@ policy shows names.
 
 from __future__ import annotations
 
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
@@ -28,6 +29,7 @@ MONTH_COLUMNS = (
     "unfinished",
     "refused",
     "pages",
+    "pages_not_read",
     "pictures",
     "collapsed",
     "figures",
@@ -36,7 +38,15 @@ MONTH_COLUMNS = (
     "uploads_rejected",
     "uploads_duplicate",
 )
-QUIET = ("unfinished", "decorative", "figures", "uploads_waiting", "uploads_rejected", "uploads_duplicate")
+QUIET = (
+    "unfinished",
+    "pages_not_read",
+    "decorative",
+    "figures",
+    "uploads_waiting",
+    "uploads_rejected",
+    "uploads_duplicate",
+)
 ROW_COLUMNS = (
     "month",
     "what",
@@ -47,6 +57,7 @@ ROW_COLUMNS = (
     "meaning",
     "remedy",
     "pages",
+    "pages_not_read",
     "pictures",
     "collapsed",
     "quarantined",
@@ -81,7 +92,7 @@ def status(
 
 def needs_attention(row: Mapping[str, Any]) -> bool:
     """Whether a person should look at this document or upload."""
-    return row["state"] not in _FINE or bool(row["quarantined"])
+    return row["state"] not in _FINE or bool(row["quarantined"]) or bool(row["pages_not_read"])
 
 
 def attention_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
@@ -103,15 +114,16 @@ def _read(inst: Installation, month: str | None) -> tuple[list[dict[str, Any]], 
     from asset_pipeline.ledger import reading
     from asset_pipeline.ledger.uploads import UploadState, list_uploads
 
-    take_inventory(inst, datetime.now(UTC), month)
+    take_inventory(inst, datetime.now(UTC))
     shown = (UploadState.WAITING, UploadState.REJECTED, UploadState.DUPLICATE)
     names = inst.policy.show_names
     with inst.ledger.read() as conn:
         wanted = reading.months(conn) if month is None else [month]
         summaries = [month_row(reading.month_summary(conn, known)) for known in wanted]
         rows = [row for known in wanted for row in document_rows(conn, known, names)]
-        uploads = list_uploads(conn, month=month, states=shown)
-    return summaries, rows + [_upload_row(row, names) for row in uploads]
+        # One in a wrong place is of no month, so it is shown with each.
+        uploads = [row for row in list_uploads(conn, states=shown) if month is None or row.month in (month, None)]
+    return summaries, rows + [upload_row(row, names) for row in uploads]
 
 
 def document_rows(conn: Connection, month: str, show_names: bool) -> list[dict[str, Any]]:
@@ -119,8 +131,13 @@ def document_rows(conn: Connection, month: str, show_names: bool) -> list[dict[s
     from asset_pipeline.ledger import reading
 
     held = reading.quarantined_by_job(conn, month)
-    documents = reading.documents_of_month(conn, month)
-    return [_document_row(row, show_names, held.get(row.job_id, {})) for row in documents]
+    not_read: dict[str, Counter[str]] = defaultdict(Counter)
+    for page in reading.unread_pages(conn, month):
+        not_read[page.job_id][page.reason] += 1
+    return [
+        _document_row(row, show_names, merged(held.get(row.job_id, {}), not_read[row.job_id]))
+        for row in reading.documents_of_month(conn, month)
+    ]
 
 
 def month_row(summary: MonthSummary) -> dict[str, Any]:
@@ -133,6 +150,8 @@ def month_row(summary: MonthSummary) -> dict[str, Any]:
         "refused": sum(refused.values()),
         "refused_for": refused,
         "pages": summary.pages,
+        "pages_not_read": summary.unread_pages,
+        "pages_not_read_for": summary.unread_by_reason,
         "pictures": summary.archived,
         "collapsed": summary.collapsed,
         "decorative": summary.decorative,
@@ -167,6 +186,7 @@ def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -
         "reason": row.reason or counted(held) or None,
         **_in_words(reasons),
         "pages": row.pages,
+        "pages_not_read": row.unread_pages,
         "pictures": row.archived,
         "collapsed": row.collapsed,
         "quarantined": row.quarantined + row.derived_quarantined,
@@ -174,7 +194,8 @@ def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -
     }
 
 
-def _upload_row(row: Upload, show_names: bool) -> dict[str, Any]:
+def upload_row(row: Upload, show_names: bool) -> dict[str, Any]:
+    """An upload that became no job as a row of ``ROW_COLUMNS``."""
     reasons = [row.reason.value] if row.reason else []
     words = _in_words(reasons) if reasons else _UPLOADS_IN_WORDS[row.state.value]
     return {
@@ -186,6 +207,7 @@ def _upload_row(row: Upload, show_names: bool) -> dict[str, Any]:
         "reason": row.reason.value if row.reason else None,
         **words,
         "pages": None,
+        "pages_not_read": None,
         "pictures": None,
         "collapsed": None,
         "quarantined": None,

@@ -12,6 +12,7 @@ from typing import Annotated
 
 import typer
 
+from asset_pipeline.cli import console
 from asset_pipeline.errors import UsageError
 
 
@@ -23,11 +24,20 @@ def ui(
     _check_free(host, port)
 
     from asset_pipeline.defs.instance import prepare_home
+    from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
 
-    os.environ["DAGSTER_HOME"] = str(prepare_home(load_settings()).absolute())
+    settings = load_settings()
+    with open_installation(settings):
+        pass  # what is wrong with ledger, policy or settings is told here, once, and not by every tick
+    os.environ["DAGSTER_HOME"] = str(prepare_home(settings).absolute())
     command = [sys.executable, "-m", "dagster", "dev", "-m", "asset_pipeline.definitions"]
     command += ["--host", host, "--port", str(port)]
+    if not console.options.debug:
+        # Its own warnings (a command that has a successor, cursors that begin) are no matter of this installation.
+        os.environ.setdefault("PYTHONWARNINGS", "ignore")
+        command += ["--log-level", "error"]
+    console.say(f"Serving http://{host}:{port} in a few seconds. Ctrl-C ends it.")
     sys.stdout.flush()
     os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
 
