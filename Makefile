@@ -51,6 +51,7 @@ lock: python ## write the lock files after a change of pyproject.toml (UPGRADE=1
 	test -x .venv-lock/bin/uv || { $(PYTHON) -m venv .venv-lock && .venv-lock/bin/python -m pip install --quiet uv==$(UV_VERSION); }
 	echo 'setuptools>=77' | PATH=".venv-lock/bin:$$PATH" $(LOCK) --extra dev --extra distributed --output-file requirements-dev.lock pyproject.toml -
 	echo 'setuptools>=77' | PATH=".venv-lock/bin:$$PATH" $(LOCK) --constraint requirements-dev.lock --output-file requirements.lock pyproject.toml -
+	printf 'setuptools>=77\ndagster-k8s==0.29.27\n' | PATH=".venv-lock/bin:$$PATH" $(LOCK) --extra distributed --constraint requirements-dev.lock --output-file deploy/requirements.lock pyproject.toml -
 
 clean: ## remove what make made; keeps .asset_pipeline, where the archive is
 	rm -rf $(VENV) .venv-lock .mypy_cache .ruff_cache .pytest_cache .hypothesis build asset_pipeline.egg-info
