@@ -110,7 +110,7 @@ class FailedCheck:
 
 def failed_checks(instance: dg.DagsterInstance, run_id: str) -> list[FailedCheck]:
     """Those that failed in the run, in the order of ``CHECKS``."""
-    remedies = {check.name: check.description.partition(_REMEDY)[2] for check in CHECKS}
+    remedies = {check.name: _sentence(check.description.partition(_REMEDY)[2]) for check in CHECKS}
     records = instance.get_records_for_run(run_id, of_type=dg.DagsterEventType.ASSET_CHECK_EVALUATION).records
     found = [record.event_log_entry.asset_check_evaluation for record in records]
     failed = [
@@ -178,14 +178,14 @@ def every_page_read(
 def nothing_quarantined(
     inst: Installation, conn: Connection, summary: MonthSummary, documents: Sequence[DocumentRow]
 ) -> dg.AssetCheckResult:
-    """Whether no picture is held back."""
-    count = summary.quarantined
+    """Whether no picture is held back without a person's decision."""
+    count = sum(summary.quarantined_by_reason.values())
     found = {"pictures": tables.quarantined(inst, conn, documents)} if count else {}
     return dg.AssetCheckResult(
         check_name=QUARANTINE,
         passed=count == 0,
         severity=dg.AssetCheckSeverity.WARN,
-        description=f"{count} of {summary.drawn} pictures are quarantined." if count else "No picture is quarantined.",
+        description=f"{count} of {summary.drawn} pictures are quarantined." if count else "No picture is held.",
         metadata={**_told(pictures_quarantined=count, **summary.quarantined_by_reason), **found},
     )
 
@@ -207,6 +207,10 @@ def manifest_matches_archive(mismatches: Sequence[Mismatch], manifests: int) -> 
         description=" ".join(sorted(kinds)) or sound,
         metadata={**_told(manifests=manifests, mismatches=len(mismatches)), **found},
     )
+
+
+def _sentence(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _told(**counts: int) -> dict[str, str]:

@@ -21,7 +21,7 @@ from asset_pipeline.work.previews import open_previews
 
 MOST_PICTURES = 24
 MOST_CHARACTERS = 190_000
-COLUMNS = 4
+COLUMNS = 3
 
 _MARKS = re.compile(r"([\\`*_{}\[\]()#+\-.!|<>~])")
 

@@ -15,6 +15,7 @@ import pytest
 from sqlalchemy import insert
 
 from asset_pipeline import history
+from asset_pipeline.archive.manifest import publish_manifests
 from asset_pipeline.errors import ConfigurationError
 from asset_pipeline.history import rows as history_rows
 from asset_pipeline.history.columns import TABLES
@@ -29,7 +30,7 @@ from asset_pipeline_tests.ledger.making import MONTH, NOW, claim_next, complete,
 
 
 def _retried_then_published(inst: Installation) -> str:
-    """A job of one unit that was retried once."""
+    """A job of one unit that was retried once, and its manifest."""
     job_id = start(inst.ledger, "tides.pdf", pages=1)
     first = claim_next(inst.ledger)
     with inst.ledger.begin() as tx:
@@ -37,6 +38,7 @@ def _retried_then_published(inst: Installation) -> str:
     second = claim_next(inst.ledger, NOW + timedelta(seconds=5))
     publish(inst.ledger, second, page(1, placement(1), placement(1, 2, picture=None)), now=NOW + timedelta(seconds=6))
     complete(inst.ledger, job_id, NOW + timedelta(seconds=6))
+    publish_manifests(inst, MONTH, NOW + timedelta(seconds=7))
     return job_id
 
 

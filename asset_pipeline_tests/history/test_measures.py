@@ -60,8 +60,9 @@ def test_the_three_signals(inst: Installation) -> None:
     share, age = measures[("first_attempt_share",)], measures[("queue_age",)]
     assert (share.value, share.limit, share.breach) == (0.75, 0.95, "breach")
     assert (age.value, age.limit, age.breach) == (7200, 3600, "capacity")
-    late = _values(inst, NOW + timedelta(days=8))[("overdue_bytes",)]
-    assert (late.value, late.breach) == (4 * 1000, "breach")
+    assert _values(inst, NOW + timedelta(days=3649))[("overdue_bytes",)].value == 0
+    late = _values(inst, NOW + timedelta(days=3651))[("overdue_bytes",)]
+    assert (late.value, late.breach) == (4 * 1000 + 500, "breach"), "four sources and the one picture that they share"
 
 
 def test_stages_have_median_and_95th_percentile_against_their_budget(inst: Installation) -> None:
@@ -146,13 +147,13 @@ def test_bytes_that_a_later_deadline_still_protects_are_not_overdue(inst: Instal
     with inst.ledger.read() as conn:
         assert overdue(conn, NOW).bytes == 0
         late = overdue(conn, NOW + 2 * HOUR)
-    assert (late.bytes, late.files) == (0, 0), "the tern is also in b.pdf"
+    assert (late.bytes, late.files) == (1000, 1), "the source of a.pdf; the tern is also in b.pdf"
     finish(inst.ledger, "c.pdf", page(1, placement(1, picture="owl")), archive_until=NOW + HOUR, source_hash=sha("c"))
     with inst.ledger.read() as conn:
         late = overdue(conn, NOW + 2 * HOUR)
         assert overdue(conn, NOW + 2 * HOUR, MONTH) == late
         assert overdue(conn, NOW + 2 * HOUR, "2026-08").bytes == 0
-    assert (late.bytes, late.files, late.seconds) == (500, 1, 3600)
+    assert (late.bytes, late.files, late.seconds) == (1000 + 1000 + 500, 3, 3600)
 
 
 def test_what_was_deleted_is_not_overdue(inst: Installation) -> None:
