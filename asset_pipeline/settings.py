@@ -41,6 +41,7 @@ class Settings(BaseSettings):
     settle_seconds: float = Field(10.0, ge=0, description="how long an upload must stay unchanged")
     lease_seconds: float = Field(90.0, gt=0, description="how long a worker holds a unit without renewing")
     pages_per_unit: int = Field(200, gt=0, description="pages of one unit of work")
+    actor_header: str = Field("", description="header in which a proxy before the web pages names who is logged in")
     alert_webhook: SecretStr = Field(SecretStr(""), description="address that alerts are posted to as JSON")
     alert_mail_server: SecretStr = Field(
         SecretStr(""), description="smtp://, smtp+starttls:// or smtps://[user:password@]host:port"

@@ -21,8 +21,10 @@ from pathlib import Path
 
 import dagster as dg
 
+from asset_pipeline.defs.coordinator import actor_of_run
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.errors import PipelineError, StorageError
+from asset_pipeline.evidence.actor import act_as
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +32,10 @@ RETRIES = dg.RetryPolicy(max_retries=4, delay=10, backoff=dg.Backoff.EXPONENTIAL
 
 
 @contextmanager
-def told_to_dagster(pipeline: Pipeline) -> Iterator[None]:
-    """Turn what ends the work of a step into what Dagster should do about it."""
+def told_to_dagster(pipeline: Pipeline, run: dg.DagsterRun | None = None) -> Iterator[None]:
+    """Turn what ends the work of a step into what Dagster should do about it; its events name who asked for ``run``."""
+    if run is not None and (actor := actor_of_run(run.tags)):
+        act_as(actor)  # of the whole process, which is this run's: its threads record events as well
     try:
         yield
     except dg.Failure:

@@ -144,16 +144,10 @@ def test_what_the_charts_hand_through_is_what_the_kubernetes_api_takes(values: A
 def test_dagster_in_kubernetes_has_the_configuration_of_production() -> None:
     production = yaml.safe_load((DEPLOY / "postgres/dagster.yaml").read_text("utf-8"))
     chart = DAGSTER["additionalInstanceConfig"]
+    coordinator = DAGSTER["dagsterDaemon"]["runCoordinator"]
+    assert coordinator["type"] == "CustomRunCoordinator"
     said_by_the_chart = {
-        "run_coordinator": {
-            "module": "dagster._core.run_coordinator",
-            "class": DAGSTER["dagsterDaemon"]["runCoordinator"]["type"],
-            "config": {
-                "dequeue_interval_seconds": DAGSTER["dagsterDaemon"]["runCoordinator"]["config"][
-                    "queuedRunCoordinator"
-                ]["dequeueIntervalSeconds"]
-            },
-        },
+        "run_coordinator": coordinator["config"]["customRunCoordinator"],
         "telemetry": DAGSTER["telemetry"],
     }
     assert {**chart, **said_by_the_chart} == {key: value for key, value in production.items() if key != "storage"}
@@ -223,7 +217,7 @@ CHART_KEYS = {
         "computeLogManager rabbitmq redis flower ingress retention telemetry additionalInstanceConfig",
         "global": "postgresqlSecretName dagsterHome",
         "postgresql": "enabled postgresqlHost postgresqlUsername postgresqlDatabase postgresqlParams service",
-        "dagsterWebserver": "nameOverride image service readinessProbe enableReadOnly envConfigMaps envSecrets "
+        "dagsterWebserver": "nameOverride image service readinessProbe enableReadOnly env envConfigMaps envSecrets "
         "podSecurityContext securityContext resources",
         "dagsterDaemon": "enabled image envConfigMaps envSecrets podSecurityContext securityContext resources "
         "runCoordinator runMonitoring runRetries sensors schedules",

@@ -47,7 +47,7 @@ def build_source_documents(months: dg.PartitionsDefinition[str]) -> dg.AssetsDef
         context: dg.AssetExecutionContext, config: Intake, pipeline: dg.ResourceParam[Pipeline]
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster wants it plain
         month = context.partition_key
-        with told_to_dagster(pipeline), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
             if observation := observation_when_changed(inst, context.instance):
                 context.log_event(observation)
             admission = admit_month(inst, month, pipeline.clock, wait=config.wait, progress=pipeline.progress)
