@@ -24,6 +24,7 @@ from asset_pipeline.archive.envelope import open_manifest, put_together, seal
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.evidence.chain import moment
 from asset_pipeline.evidence.dsse import Envelope
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import events, reading
 from asset_pipeline.ledger.schema import jobs, manifests
@@ -159,6 +160,7 @@ def _publish_one(
     elif found not in (None, sha256_hex(body)):
         _check_ours(inst, key, report_id)
     inst.archive.put_current(key, body)
+    reached(Failpoint.MANIFEST_LINKED)
     if not _record(inst, report, edition, envelope, now):
         return _yield_to_other(inst, report, sha256_hex(body), now)
     return _published(report, edition.number, sha256_hex(body), content_digest, written=True)

@@ -14,10 +14,11 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from asset_pipeline.archive.audit import stored_size
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger.events import record_event
 from asset_pipeline.ledger.objects import lock_object, mark_stored, object_states
-from asset_pipeline.model import Extraction, Picture
+from asset_pipeline.model import Extraction, Picture, Withheld
 from asset_pipeline.storage.store import object_key
 
 PARALLEL_PUTS = 8
@@ -29,10 +30,22 @@ def store_pictures(inst: Installation, folder: Path, extraction: Extraction) -> 
 
     What the ledger says is stored, and is there in its size, is not sent again. Raises StorageError or IntegrityError.
     """
+    _withhold(inst, folder, extraction)
     pictures = {picture.sha256: picture for picture in extraction.pictures}
     with inst.ledger.read() as conn:
         states = object_states(conn, list(pictures))
     return sum(_put_all(inst, folder, [picture for _, picture in sorted(pictures.items())], states))
+
+
+def _withhold(inst: Installation, folder: Path, extraction: Extraction) -> None:
+    """Put the bytes of quarantined pictures into their own store, where the working clock finds them by listing it."""
+    for sha256 in sorted({row.sha256 for row in extraction.withheld}):
+        inst.quarantine.put_once(withheld_key(sha256), folder / Withheld.file_of(sha256), sha256)
+
+
+def withheld_key(sha256: str) -> str:
+    """Key in the quarantine store."""
+    return f"{sha256[:2]}/{sha256}"
 
 
 def _put_all(inst: Installation, folder: Path, pictures: list[Picture], states: dict[str, str]) -> Iterator[int]:
@@ -41,6 +54,7 @@ def _put_all(inst: Installation, folder: Path, pictures: list[Picture], states: 
         if state in ("deleting", "deleted"):
             return _put_again(inst, folder, picture)
         if state is None and inst.archive.put_once(object_key(picture.sha256), folder / picture.file, picture.sha256):
+            reached(Failpoint.OBJECT_LINKED)
             return picture.bytes
         return _heal(inst, folder, picture)
 

@@ -26,6 +26,7 @@ from asset_pipeline.cli import (
     months,
     policy,
     quarantine,
+    retention,
     status,
     ui,
 )
@@ -61,6 +62,7 @@ app.add_typer(manifest.app, name="manifest")
 app.add_typer(policy.app, name="policy")
 app.add_typer(ledger.app, name="ledger")
 app.add_typer(quarantine.app, name="quarantine")
+app.add_typer(retention.app, name="retention")
 
 
 def _show_version(wanted: bool) -> None:

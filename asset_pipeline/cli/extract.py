@@ -43,6 +43,10 @@ def extract(
         raise UsageError(f"There is no policy file {console.plain(policy)}.", "Name a YAML file, or leave it out.")
     password = _password(password_file) if password_file else None
 
+    from asset_pipeline.extraction.sandbox.line import start_at_once
+
+    started = start_at_once([engine] if file.suffix.lower() == ".pdf" else [])  # it loads while this process does
+
     from asset_pipeline.extraction.report import extract as extract_document
     from asset_pipeline.policy import load_policy
 
@@ -55,6 +59,7 @@ def extract(
         figures=not no_figures,
         workers=workers,
         pixels=pixels,
+        started=started,
     )
     chosen = Format.JSON if as_json else format_
     body = report.model_dump(mode="json", by_alias=True) if chosen is Format.JSON else None

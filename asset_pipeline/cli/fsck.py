@@ -67,6 +67,8 @@ def fsck(
     body = {"sound": proof.sound, "checked": _checked(proof), "findings": rows, "unnamed": unnamed}
     console.show(format_, sheets, body | {"swept": asdict(swept)})
     _summarise(proof, swept.files)
+    if swept.held:
+        console.say("Nothing was swept: a legal hold keeps everything that nothing names.")
     if not proof.sound:
         raise typer.Exit(FINDINGS)
 

@@ -77,6 +77,8 @@ def show(job: Job, picture: Name, format_: Answer = Format.TABLE) -> None:
             "kind": found.kind,
             "declared_width": found.width,
             "declared_height": found.height,
+            "stored_sha256": found.sha256,
+            "stored_bytes": found.bytes,
             "source_sha256": found.source_hash,
             "report_id": found.report_id,
         }

@@ -19,6 +19,7 @@ from asset_pipeline.defs.janitor import build_every_quarter_of_an_hour, build_ja
 from asset_pipeline.defs.jobs import build_monthly_archive
 from asset_pipeline.defs.partitions import monthly_partitions
 from asset_pipeline.defs.resources import LedgerFrames, Pipeline
+from asset_pipeline.defs.retention import build_deletions, build_every_day_at_one, build_retention
 from asset_pipeline.defs.schedules import build_close_of_month, build_nightly_catch_up
 from asset_pipeline.defs.sensors import build_new_uploads
 from asset_pipeline.settings import load_settings
@@ -29,6 +30,7 @@ def build_defs(*, pipeline: Pipeline | None = None, **resource_overrides: object
     pipeline = pipeline or Pipeline()
     months = monthly_partitions(pipeline.settings or load_settings())
     job, janitor, evidence = build_monthly_archive(), build_janitor(), build_evidence()
+    retention = build_retention()
     return dg.Definitions(
         assets=[
             build_extraction_policy(),
@@ -39,14 +41,16 @@ def build_defs(*, pipeline: Pipeline | None = None, **resource_overrides: object
             build_image_catalogue(months),
             build_leftovers(),
             build_evidence_log(),
+            build_deletions(),
         ],
-        jobs=[job, janitor, evidence],
+        jobs=[job, janitor, evidence, retention],
         sensors=[build_new_uploads(months, job), build_alerts()],
         schedules=[
             build_close_of_month(months, job),
             build_nightly_catch_up(months, job),
             build_every_quarter_of_an_hour(janitor),
             build_every_day_at_four(evidence),
+            build_every_day_at_one(retention),
         ],
         resources={"pipeline": pipeline, "io_manager": LedgerFrames(pipeline), **resource_overrides},
         # The heavy work has processes of its own; a process for each step would cost seconds a month.

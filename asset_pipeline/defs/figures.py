@@ -29,12 +29,17 @@ def rules(inst: Installation, documents: Sequence[DocumentRow], current: str) ->
 
 
 def deadlines(documents: Sequence[DocumentRow]) -> Figures:
-    """When working material is cleaned up and when archived reports may go: the earliest of the month."""
+    """When working material is cleaned up and when archived reports go: the earliest of the month; what went when."""
+    kept = [row for row in documents if row.expired_at is None]
+    gone = [row.expired_at for row in documents if row.expired_at is not None]
     moments: dict[str, list[datetime]] = {
-        "working_material_until": [row.working_until for row in documents],
-        "archived_until": [row.archive_until for row in documents],
+        "working_material_until": [row.working_until for row in kept],
+        "archived_until": [row.archive_until for row in kept],
     }
-    return {name: dg.MetadataValue.timestamp(min(found)) for name, found in moments.items() if found}
+    told: Figures = {name: dg.MetadataValue.timestamp(min(found)) for name, found in moments.items() if found}
+    if gone:
+        told |= {"documents_deleted": len(gone), "last_deleted_at": dg.MetadataValue.timestamp(max(gone))}
+    return told
 
 
 def incoming(summary: MonthSummary, rejected_uploads: int) -> Figures:

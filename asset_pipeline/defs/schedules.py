@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 import dagster as dg
+from sqlalchemy import Connection
 
 from asset_pipeline.defs.assets.shared import MANIFESTS
 from asset_pipeline.defs.border import told_to_dagster
@@ -19,6 +20,7 @@ from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.installation import Installation
 from asset_pipeline.intake.inventory import take_inventory
 from asset_pipeline.ledger import reading
+from asset_pipeline.ledger.uploads import UploadState, list_uploads
 
 if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as AssetJob
@@ -95,7 +97,7 @@ def _left_behind(
     """Months to run again, newest first. Only months in which there is something."""
     take_inventory(inst, now)
     with inst.ledger.read() as conn:
-        found = [month for month in reading.months(conn) if month in set(known)]
+        found = [month for month in reading.months(conn) if month in set(known) and not _is_over(conn, month)]
         unfinished = {month for month in found if _has_work_left(reading.month_summary(conn, month))}
         unwritten = {
             month for month in found if any(row.edition is None for row in reading.documents_of_month(conn, month))
@@ -108,6 +110,13 @@ def _left_behind(
             continue
         if month not in archived or month in unfinished | unwritten or status is dg.DagsterRunStatus.FAILURE:
             yield month
+
+
+def _is_over(conn: Connection, month: str) -> bool:
+    """Whether all reports of the month have expired: what lies in its inbox was taken in and has had its time."""
+    documents = reading.documents_of_month(conn, month)
+    waiting = list_uploads(conn, month=month, states=[UploadState.WAITING])
+    return bool(documents) and not waiting and all(row.expired_at for row in documents)
 
 
 def _has_work_left(summary: reading.MonthSummary) -> bool:

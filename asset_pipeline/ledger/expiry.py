@@ -14,7 +14,7 @@ from datetime import datetime
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, not_, or_, select, union
+from sqlalchemy import ColumnElement, Connection, Select, and_, case, exists, func, not_, or_, select, union
 
 from asset_pipeline.ledger.holds import is_held
 from asset_pipeline.ledger.schema import deletions, jobs, manifests, objects, placements, source_documents
@@ -154,6 +154,14 @@ def next_deadlines(conn: Connection) -> list[tuple[str, datetime, datetime, int]
     for month, until in conn.execute(select(jobs.c.month, jobs.c.archive_until).where(jobs.c.expired_at.is_(None))):
         found[month].append(until)
     return [(month, min(untils), max(untils), len(untils)) for month, untils in sorted(found.items())]
+
+
+def last_expired(conn: Connection) -> dict[str, datetime]:
+    """When a report expired last, of each month in which some did and none is under a hold."""
+    held = select(jobs.c.month).where(is_held())
+    query = select(jobs.c.month, func.max(jobs.c.expired_at)).where(jobs.c.expired_at.is_not(None))
+    found = conn.execute(query.where(jobs.c.month.not_in(held)).group_by(jobs.c.month).order_by(jobs.c.month))
+    return dict(found.tuples().all())
 
 
 Owners = dict[str, set[tuple[datetime, str, str, bool]]]

@@ -25,7 +25,7 @@ from asset_pipeline.ledger.rows import page_row, placement_row
 from asset_pipeline.ledger.schema import pages, placements, quarantine, receipts
 from asset_pipeline.ledger.statements import insert_new, portions
 from asset_pipeline.ledger.units import Claim, change_held, end_attempt, record_attempt
-from asset_pipeline.model import Extraction, Page, Placement, Status
+from asset_pipeline.model import Extraction, Page, Placement, Status, Withheld
 from asset_pipeline.reasons import Reason
 
 
@@ -60,7 +60,7 @@ def publish_unit(
     hold_objects(tx, extraction.pictures, now)
     publication = _record_receipts(tx, claim, extraction.pages, now)
     if not _is_recorded(tx, claim):
-        _record_pages(tx, claim, extraction.pages, now)
+        _record_pages(tx, claim, extraction, now)
     broken = end_attempt(
         tx,
         claim,
@@ -147,7 +147,8 @@ def _is_recorded(tx: Connection, claim: Claim) -> bool:
     return tx.execute(query).first() is not None
 
 
-def _record_pages(tx: Connection, claim: Claim, read: Sequence[Page], now: datetime) -> None:
+def _record_pages(tx: Connection, claim: Claim, extraction: Extraction, now: datetime) -> None:
+    read = extraction.pages
     if read:
         tx.execute(insert(pages), [page_row(claim.job_id, claim.unit_id, page) for page in read])
     rows = [
@@ -157,12 +158,12 @@ def _record_pages(tx: Connection, claim: Claim, read: Sequence[Page], now: datet
     ]
     if rows:
         tx.execute(insert(placements), rows)
-    insert_new(
-        tx, quarantine, [_quarantine_row(claim, row, now) for row in rows if row["status"] == Status.QUARANTINED]
-    )
+    withheld = {row.name: row for row in extraction.withheld}
+    held = [row for row in rows if row["status"] == Status.QUARANTINED]
+    insert_new(tx, quarantine, [_quarantine_row(claim, row, withheld.get(row["name"]), now) for row in held])
 
 
-def _quarantine_row(claim: Claim, row: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _quarantine_row(claim: Claim, row: dict[str, Any], stored: Withheld | None, now: datetime) -> dict[str, Any]:
     return {
         "job_id": claim.job_id,
         "name": row["name"],
@@ -170,6 +171,8 @@ def _quarantine_row(claim: Claim, row: dict[str, Any], now: datetime) -> dict[st
         "reason": row["reason"] or Reason.INTERNAL_ERROR.value,
         "state": "held",
         "recorded_at": now,
+        "sha256": stored.sha256 if stored else None,
+        "bytes": stored.bytes if stored else None,
     }
 
 

@@ -25,7 +25,10 @@ from asset_pipeline.reasons import Reason
 
 @dataclass(frozen=True, slots=True)
 class HeldPicture:
-    """A picture that was held back, of a job that succeeded; ``upload`` is the document's name in the inbox."""
+    """A picture that was held back, of a job that succeeded; ``upload`` is the document's name in the inbox.
+
+    ``sha256`` and ``bytes`` are of what the document stores for it; None where that was not kept.
+    """
 
     job_id: str
     name: str
@@ -35,6 +38,8 @@ class HeldPicture:
     recorded_at: datetime
     decided_at: datetime | None
     decided_by: str | None
+    sha256: str | None
+    bytes: int | None
     month: str
     collection: str
     upload: str | None

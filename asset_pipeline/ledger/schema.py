@@ -282,6 +282,8 @@ quarantine = Table(
     Column("recorded_at", UtcDateTime, nullable=False),
     Column("decided_at", UtcDateTime, doc="when somebody released or rejected it"),
     Column("decided_by", String(64), doc="who did, as they say"),
+    Column("sha256", String(64), doc="digest of its stored bytes in the quarantine store, where they were kept"),
+    Column("bytes", BigInteger),
     _states("state", "held", "released", "rejected"),
 )
 

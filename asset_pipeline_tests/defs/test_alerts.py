@@ -192,7 +192,7 @@ def test_bytes_past_their_deadline_and_a_full_working_folder_are_told(
     place = settings.work_folder / "aa"
     place.mkdir(parents=True)
     (place / "document").write_bytes(b"x" * 101)
-    look(making.NOW + timedelta(days=8))
+    look(making.NOW + timedelta(days=3651))
     assert sorted(_told(hook)) == [("overdue", None), ("temporary_volume", None)]
 
 

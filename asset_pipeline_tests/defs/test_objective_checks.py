@@ -66,10 +66,10 @@ def test_what_is_kept_too_long_fails_the_third_signal(settings: Settings) -> Non
         start(inst.ledger)
         with inst.ledger.read() as conn:
             assert nothing_past_deadline(conn, MONTH, Objectives(), NOW).passed
-            late = nothing_past_deadline(conn, MONTH, Objectives(), NOW + timedelta(days=8))
+            late = nothing_past_deadline(conn, MONTH, Objectives(), NOW + timedelta(days=3651))
             assert not late.passed
             assert late.metadata["bytes"].value == "1000"
-            assert nothing_past_deadline(conn, MONTH, Objectives(overdue_bytes=1000), NOW + timedelta(days=8)).passed
+            assert nothing_past_deadline(conn, MONTH, Objectives(overdue_bytes=1000), NOW + timedelta(days=3651)).passed
 
 
 def test_what_the_work_is_held_to_changes_no_result() -> None:

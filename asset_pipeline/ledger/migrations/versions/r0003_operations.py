@@ -21,3 +21,5 @@ def upgrade() -> None:
     op.add_column("attempts", sa.Column("returned_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("quarantine", sa.Column("decided_at", sa.DateTime(timezone=True), nullable=True))
     op.add_column("quarantine", sa.Column("decided_by", sa.String(length=64), nullable=True))
+    op.add_column("quarantine", sa.Column("sha256", sa.String(length=64), nullable=True))
+    op.add_column("quarantine", sa.Column("bytes", sa.BigInteger(), nullable=True))
