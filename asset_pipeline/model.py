@@ -130,6 +130,20 @@ class Picture(_Row):
     phash: str | None
 
 
+class Withheld(_Row):
+    """The stored bytes of a quarantined picture: a file of the answer, in no report and no manifest."""
+
+    page: int = Field(ge=1)
+    name: str
+    sha256: Sha256
+    bytes: int = Field(gt=0)
+
+    @staticmethod
+    def file_of(sha256: str) -> str:
+        """Name of the file in the answer's folder."""
+        return f"{sha256}.withheld"
+
+
 class Source(_Row):
     """The document as it was read."""
 
@@ -157,6 +171,7 @@ class Extraction(_Row):
     extractor_version: str
     pages: list[Page] = []
     pictures: list[Picture] = []
+    withheld: list[Withheld] = Field([], exclude=True)
     timings_ms: Timings = Timings()
     peak_rss_bytes: int = 0
 

@@ -40,13 +40,17 @@ def picture_pdf(path: Path, colours: list[int], *, encrypted: bool = False, brok
         pdf.save(path, encryption=security or False, deterministic_id=not encrypted)
 
 
-def noisy_pdf(path: Path, pages: int, side: int = 500) -> None:
-    """A PDF whose pictures take a moment each: random pixels, another picture on each page."""
+def samples_pdf(path: Path, pictures: list[bytes], side: int = 8) -> None:
+    """A PDF with one page for each picture, given as its ``side`` x ``side`` RGB samples."""
     with pikepdf.new() as pdf:
-        for number in range(pages):
-            samples = Random(number).randbytes(side * side * 3)
+        for samples in pictures:
             _draw(pdf, pdf.add_blank_page(page_size=(200, 200)), samples, side)
         pdf.save(path, deterministic_id=True)
+
+
+def noisy_pdf(path: Path, pages: int, side: int = 500) -> None:
+    """A PDF whose pictures take a moment each: random pixels, another picture on each page."""
+    samples_pdf(path, [Random(number).randbytes(side * side * 3) for number in range(pages)], side)
 
 
 def _draw(pdf: pikepdf.Pdf, page: pikepdf.Page, samples: bytes, side: int = 8) -> None:

@@ -27,7 +27,8 @@ class Request:
 
     ``out`` exists and is empty; each file goes there as ``<sha256>.<extension>``. ``pixels`` asks for
     ``pixel_sha256`` of every picture, which costs a full decode. ``source_sha256`` and
-    ``source_bytes`` come from admission, so that nobody hashes the document twice.
+    ``source_bytes`` come from admission, so that nobody hashes the document twice. ``withhold`` asks for the
+    stored bytes of quarantined pictures (``Extraction.withheld``).
     """
 
     document: Path
@@ -41,6 +42,7 @@ class Request:
     password: str | None = None
     figures: bool = True
     pixels: bool = False
+    withhold: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,12 @@ def load_engine(name: str) -> Engine:
 
 def extractor_version(engine: Engine, policy: Policy) -> str:
     """Identity of a result (REQUIREMENTS R2.1): engine, libraries, digest of the extraction policy."""
-    return f"{version_of(engine)}+policy-{policy.extraction_digest[:16]}"
+    return made_by(version_of(engine), policy)
+
+
+def made_by(version: str, policy: Policy) -> str:
+    """``extractor_version`` of an engine whose own ``version`` is known."""
+    return f"{version}+policy-{policy.extraction_digest[:16]}"
 
 
 def version_of(engine: Engine) -> str:

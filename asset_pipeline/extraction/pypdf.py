@@ -14,6 +14,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from typing import Any, Literal
 
@@ -27,6 +28,7 @@ from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.engine import Inspection, Request, extractor_version
 from asset_pipeline.extraction.pypdf_walk import Drawn, Frame, box_of, is_name, plain, walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
+from asset_pipeline.extraction.withheld import WithheldFiles
 from asset_pipeline.model import Extraction, Flag, Kind, Page, Picture, Source, Timings
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
@@ -66,15 +68,17 @@ class PypdfEngine:
         made_by = extractor_version(self, request.policy)
         try:
             with _open(request) as document:
-                gallery = Gallery()
+                gallery, withheld = Gallery(), WithheldFiles(request)
                 last = min(request.last or document.pages, document.pages)
-                pages = [_read_page(document, number, request, gallery) for number in range(request.first, last + 1)]
+                numbers = range(request.first, last + 1)
+                pages = [_read_page(document, number, request, gallery, withheld) for number in numbers]
                 return Extraction(
                     source=document.source(request),
                     outcome="ok",
                     extractor_version=made_by,
                     pages=pages,
                     pictures=list(gallery.pictures.values()),
+                    withheld=withheld.rows,
                     timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
                 )
         except Refusal as refusal:
@@ -139,7 +143,7 @@ def _unread(request: Request, refusal: Refusal | None = None) -> Source:
     )
 
 
-def _read_page(document: _Document, number: int, request: Request, gallery: Gallery) -> Page:
+def _read_page(document: _Document, number: int, request: Request, gallery: Gallery, withheld: WithheldFiles) -> Page:
     try:
         page = document.reader.pages[number - 1]
         found = walk_page(page, document.reader, request.policy.limits)
@@ -157,7 +161,13 @@ def _read_page(document: _Document, number: int, request: Request, gallery: Gall
         )
         for order, drawn in enumerate(found, start=1)
     ]
+    for order, drawn in enumerate(found):
+        withheld.add(number, rows[order], drawn.object_id or (number, order), partial(_stored_bytes, drawn.image))
     return account.count(Page(page=number, label=plain_text(label), drawn=0, placements=rows))
+
+
+def _stored_bytes(image: StreamObject) -> bytes:
+    return bytes(image._data)  # decrypted, not decoded; pypdf has no public word for it
 
 
 def _reason(error: Exception) -> Reason:

@@ -22,13 +22,14 @@ from tempfile import mkdtemp
 
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
-from asset_pipeline.extraction.engine import ENGINES, Request, engine_for, extractor_version, load_engine
+from asset_pipeline.extraction.engine import ENGINES, Request, engine_for, load_engine, made_by, version_of
 from asset_pipeline.extraction.rows import Gallery
-from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
+from asset_pipeline.extraction.sandbox.line import ZygoteLine, start_at_once
+from asset_pipeline.extraction.sandbox.lost import DecoderLost
+from asset_pipeline.extraction.sandbox.pool import DecoderPool
 from asset_pipeline.model import Extraction, Page, Source, Timings
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
-from asset_pipeline.settings import load_settings
 from asset_pipeline.validation.documents import declared_type, judge, recognise
 
 REPORT_FILE = "report.json"
@@ -50,13 +51,15 @@ def extract(
     workers: int | None = None,
     pixels: bool = False,
     pool: DecoderPool | None = None,
+    started: ZygoteLine | None = None,
 ) -> Extraction:
     """Read ``file``, write its pictures and ``report.json`` into the folder ``out``, return the report.
 
     ``engine`` reads PDF; office files have an engine of their own.
     ``workers`` is the number of decoder processes (default: all cores); ``pixels`` asks for
-    ``pixel_sha256`` of every picture; many documents share the start of one open ``pool``. Never raises
-    for a bad document: see ``Extraction.outcome``.
+    ``pixel_sha256`` of every picture; many documents share the start of one open ``pool``; ``started`` is a
+    zygote that was started before this module was imported. Never raises for a bad document: see
+    ``Extraction.outcome``.
     Raises UsageError for an unknown engine, a file that is not there or a folder that cannot be written.
     """
     policy = policy or Policy()
@@ -69,7 +72,8 @@ def extract(
     engine = engine_for(admitted.source.media_type, engine)
     folder = _prepare(Path(out))
     if admitted.refused is not None:
-        report = _unread(admitted, engine, policy)
+        version = made_by(version_of(load_engine(engine)), policy)
+        report = Extraction(source=admitted.source, outcome=admitted.refused, extractor_version=version)
     else:
         scratch = Path(mkdtemp(prefix=".reading-", dir=folder))
         try:
@@ -83,16 +87,24 @@ def extract(
                 password=password,
                 figures=figures,
                 pixels=pixels,
+                withhold=False,
             )
-            caged = load_settings().sandbox
-            with nullcontext(pool) if pool else DecoderPool(count, policy, warm=(engine,), caged=caged) as opened:
-                report = _unread(admitted, engine, policy)  # imports the engine here while the pool does so there
-                report = _Reading(opened, engine, request, folder, report).read(count)
+            with nullcontext(pool) if pool else _open_pool(count, policy, engine, started) as opened:
+                report = _Reading(opened, engine, request, folder, admitted.source).read(count)
         finally:
             rmtree(scratch, ignore_errors=True)
     report = report.model_copy(update={"timings_ms": report.timings_ms.model_copy(update={"admit": spent})})
     _write_report(folder, report)
     return report
+
+
+def _open_pool(workers: int, policy: Policy, engine: str, started: ZygoteLine | None) -> DecoderPool:
+    line = started or start_at_once((engine,), ENGINES)
+    if line is not None:
+        return DecoderPool(workers, policy, warm=(engine,), line=line)
+    from asset_pipeline.settings import load_settings
+
+    return DecoderPool(workers, policy, warm=(engine,), caged=load_settings().sandbox)
 
 
 def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
@@ -128,7 +140,7 @@ class _Reading:
     engine: str
     request: Request
     folder: Path
-    report: Extraction
+    source: Source
     deadline: float = 0.0
 
     def read(self, workers: int) -> Extraction:
@@ -139,7 +151,7 @@ class _Reading:
             inspection = self.pool.inspect(self.engine, self.request)
         except DecoderLost as lost:
             return self._refused(lost.reason)
-        self.report = self.report.model_copy(update={"source": inspection.source})
+        self.source = inspection.source
         if inspection.outcome is not None:
             return self._refused(inspection.outcome)
         ranges = split_pages(inspection.source.pages or 1, workers)
@@ -149,7 +161,7 @@ class _Reading:
         refused = next((part.outcome for part in parts if part.outcome != "ok"), None)
         if refused is not None:
             return self._refused(Reason(refused))
-        merged = merge(parts, self.report)
+        merged = merge(parts, self._report())
         began = time.monotonic()
         for picture in merged.pictures:
             self._publish(picture.file)
@@ -176,10 +188,15 @@ class _Reading:
         return self.pool.extract(self.engine, replace(self.request, out=out, first=first, last=last), seconds=left)
 
     def _lost_page(self, page: int, reason: Reason) -> Extraction:
-        return self.report.model_copy(update={"pages": [Page(page=page, drawn=None, reason=reason)]})
+        return self._report().model_copy(update={"pages": [Page(page=page, drawn=None, reason=reason)]})
 
     def _refused(self, reason: Reason) -> Extraction:
-        return self.report.model_copy(update={"outcome": reason, "pages": [], "pictures": []})
+        return self._report(reason)
+
+    def _report(self, refused: Reason | None = None) -> Extraction:
+        """No pages yet."""
+        version = made_by(self.pool.version(self.engine), self.request.policy)
+        return Extraction(source=self.source, outcome=refused or "ok", extractor_version=version)
 
     def _publish(self, name: str) -> None:
         """Move the file into the folder from whichever ranges wrote it; they are equal by digest."""
@@ -191,11 +208,6 @@ class _Reading:
 class _Admitted:
     source: Source
     refused: Reason | None
-
-
-def _unread(admitted: _Admitted, engine: str, policy: Policy) -> Extraction:
-    version = extractor_version(load_engine(engine), policy)
-    return Extraction(source=admitted.source, outcome=admitted.refused or "ok", extractor_version=version)
 
 
 def _admit(file: Path, policy: Policy) -> _Admitted:

@@ -52,7 +52,7 @@ def review_picture(inst: Installation, picture: HeldPicture, *, clock: Clock = u
             return Review(found)
         named = {found.picture, found.display}
         files = [row for row in extraction.pictures if row.sha256 in named]
-        store_pictures(inst, place.out, extraction.model_copy(update={"pictures": files}))
+        store_pictures(inst, place.out, extraction.model_copy(update={"pictures": files, "withheld": []}))
         rules = (extraction.extractor_version, inst.policy.digest)
         with inst.ledger.begin() as tx:
             record_policy(tx, inst.policy, clock())

@@ -96,3 +96,7 @@ def test_a_quarantined_picture_is_not_a_failure(command: Callable, place: Path) 
     ended = command("extract", "a.pdf", "--out", "out")
     assert ended.status == 0, ended.err
     assert "1 quarantined" in ended.err
+    report = json.loads((place / "out" / "report.json").read_text())
+    assert "withheld" not in report
+    files = {picture["file"] for picture in report["pictures"]}
+    assert {path.name for path in (place / "out").iterdir()} == files | {"report.json"}, "nothing of a quarantined one"

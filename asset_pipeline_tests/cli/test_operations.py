@@ -85,6 +85,8 @@ def test_what_was_held_back_is_listed_shown_released_and_rejected(
     facts = told(command, "quarantine", "show", job, first)
     assert (facts["state"], facts["page"]) == ("released", 1)
     assert facts["decided_by"] and facts["decided_at"]
+    stored = place / ".asset_pipeline" / "quarantine" / facts["stored_sha256"][:2] / facts["stored_sha256"]
+    assert stored.stat().st_size == facts["stored_bytes"]
     decided = told(command, "quarantine", "list", "2026-05", "--decided")["held"]
     assert [row["state"] for row in decided] == ["released", "rejected", "failed_permanently"]
     (month,) = told(command, "run", "2026-05")["months"]

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
+import zlib
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select
 
 from asset_pipeline.archive.manifest import publish_manifests
+from asset_pipeline.archive.publish import withheld_key
 from asset_pipeline.errors import UsageError
 from asset_pipeline.evidence.actor import Actor, acting_as
 from asset_pipeline.installation import Installation
@@ -19,6 +22,7 @@ from asset_pipeline.ledger.quarantine import HeldPicture, find_picture, held_pic
 from asset_pipeline.ledger.schema import audit_events, receipts
 from asset_pipeline.policy import Limits, Policy
 from asset_pipeline.reasons import Reason
+from asset_pipeline.retention.clocks import due_in_quarantine
 from asset_pipeline.storage.store import object_key
 from asset_pipeline.work.month import work_month
 from asset_pipeline.work.release import Review, review_picture
@@ -73,6 +77,28 @@ def test_a_picture_that_passes_the_policy_of_today_is_archived_with_a_new_editio
     assert (manifest.edition, manifest.written) == (2, True)
     (event,) = events(inst, "picture_released")
     assert "ada" in event.payload and inst.policy.digest in event.payload
+
+
+def test_its_bytes_are_kept_as_the_document_stores_them_and_are_in_no_manifest(
+    inst: Installation, hold: Callable
+) -> None:
+    """Twice the same picture is one file; a picture whose bytes are gone has none."""
+    one, same, other, broken = hold([10, 10, 20], broken_picture=True)
+    assert one.sha256 == same.sha256 != other.sha256 and broken.sha256 is not None
+    for picture in (one, other, broken):
+        with inst.quarantine.open(withheld_key(picture.sha256)) as stream:
+            stored = stream.read()
+        assert (hashlib.sha256(stored).hexdigest(), len(stored)) == (picture.sha256, picture.bytes)
+    with inst.quarantine.open(withheld_key(one.sha256)) as stream:
+        assert zlib.decompress(stream.read()) == bytes([10, 245, 90]) * 64
+    kept = {entry.key for entry in inst.quarantine.list()}
+    assert kept == {withheld_key(picture.sha256) for picture in (one, other, broken)}
+    ended = now() + timedelta(days=inst.policy.retention.working_days, minutes=1)
+    assert {entry.key for entry in due_in_quarantine(inst, ended)} == kept, "gone with the working clock"
+    for entry in inst.archive.list():
+        with inst.archive.open(entry.key) as stream:
+            text = stream.read()
+        assert not any(picture.sha256.encode() in text for picture in (one, other, broken))
 
 
 def test_two_releases_of_the_same_picture_are_one_archived_and_one_repeat(inst: Installation, hold: Callable) -> None:

@@ -37,6 +37,7 @@ from asset_pipeline.extraction.pdf.geometry import (
     unit_crop,
 )
 from asset_pipeline.extraction.rows import TEXT_CHARACTERS, Found, Gallery, placement_row, plain_text
+from asset_pipeline.extraction.withheld import WithheldFiles
 from asset_pipeline.model import Extraction, Flag, Page, Placement, Source, Timings
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import OFFICE, recognise
@@ -96,7 +97,8 @@ class OoxmlEngine:
         try:
             with _open(request) as document:
                 gallery = Gallery()
-                files = PictureFiles(document.package, request.out, request.policy, request.pixels)
+                withheld = WithheldFiles(request)
+                files = PictureFiles(document.package, request.out, request.policy, request.pixels, withheld)
                 last = min(request.last or document.units, document.units)
                 pages = [_read(document, number, files, gallery) for number in range(request.first, last + 1)]
                 return Extraction(
@@ -105,6 +107,7 @@ class OoxmlEngine:
                     extractor_version=made_by,
                     pages=pages,
                     pictures=list(gallery.pictures.values()),
+                    withheld=withheld.rows,
                     timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
                 )
         except Refusal as refusal:
@@ -234,4 +237,5 @@ def _row(
         alt=placed.alt,
     )
     row = placement_row(found, gallery, page=number, pages=units, user_unit=1.0, policy=files.policy)
+    files.withhold(number, row, placed.part)
     return row.model_copy(update={"caption": plain_text(placed.caption, TEXT_CHARACTERS)})

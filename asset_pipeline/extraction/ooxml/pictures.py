@@ -31,7 +31,8 @@ from asset_pipeline.extraction.pdf.files import File, Rendition, difference_hash
 from asset_pipeline.extraction.pdf.icc import read_profile
 from asset_pipeline.extraction.pdf.pictures import Rendered, render_picture
 from asset_pipeline.extraction.pdf.placing import place, stays_as_is
-from asset_pipeline.model import Kind
+from asset_pipeline.extraction.withheld import WithheldFiles
+from asset_pipeline.model import Kind, Placement
 from asset_pipeline.policy import Limits, Policy
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.rasters import Raster, check_raster, plain_type
@@ -74,6 +75,7 @@ class PictureFiles:
     out: Path
     policy: Policy
     pixels: bool
+    withheld: WithheldFiles
     _known: dict[tuple[str, Laid], Rendered] = field(default_factory=dict)
 
     def render(self, part: str | None, reason: Reason | None, laid: Laid) -> Rendered:
@@ -83,6 +85,12 @@ class PictureFiles:
         if (part, laid) not in self._known:
             self._known[part, laid] = self._render(part, laid)
         return self._known[part, laid]
+
+    def withhold(self, page: int, row: Placement, part: str | None) -> None:
+        """Keep the bytes of ``part`` where ``row`` is quarantined."""
+        if part is not None:
+            most = self.policy.limits.encoded_bytes
+            self.withheld.add(page, row, part, lambda: self.package.read(part, most, Reason.PAYLOAD_TOO_LARGE))
 
     def _render(self, part: str, laid: Laid) -> Rendered:
         limits = self.policy.limits

@@ -33,6 +33,8 @@ _LINEAR_LENGTH = re.compile(rb"/Linearized.{0,200}?/L\s+(\d{1,18})", re.DOTALL)
 # One damaged object should not end a content stream that viewers go on reading (qpdf's default is 15).
 _PARSER_ERRORS = 10_000
 _VISITS = 4
+# Openers one in the other, more than qpdf follows (499): what it leaves out then is missing for no stated reason.
+_TOO_DEEP = re.compile(rb"(?:(?:\[|<<)\s*+(?:/[^\s\[\]<>()/%{}]*+\s*+)?+){500}")
 # Else all pages are built when the document is opened, before anybody has counted them.
 _AS_IT_IS: dict[str, Any] = {"inherit_page_attributes": False}
 
@@ -67,7 +69,8 @@ def open_document(request: Request) -> Iterator[OpenDocument]:
     try:
         pdf, encrypted = _open(request)
     except pikepdf.PdfError:
-        raise Refusal(_unreadable(request.document)) from None
+        too_deep = _nests_too_deep(request.document)
+        raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document)) from None
     with pdf:
         yield OpenDocument(pdf=pdf, pages=_count_pages(pdf, request), encrypted=encrypted)
 
@@ -124,7 +127,8 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
         known = next((reason for phrase, reason in _PAGE_TREE_FAULTS.items() if phrase in words), None)
         raise Refusal(known or _unreadable(request.document)) from None
     if pages == 0:
-        raise Refusal(_unreadable(request.document))
+        too_deep = any("parser-max-nesting" in str(warning) for warning in pdf.get_warnings())
+        raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document))
     if pages > limits.pages:
         raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
     if _is_cut_off(pdf, request.document):
@@ -170,6 +174,11 @@ def _is_cut_off(pdf: pikepdf.Pdf, document: Path) -> bool:
         # A linearized file has an end marker near its start too, and says how long the whole is.
         linear = _LINEAR_LENGTH.search(content[:_TAIL_BYTES])
         return content.find(b"%%EOF") < 0 or (linear is not None and int(linear[1]) > len(content))
+
+
+def _nests_too_deep(document: Path) -> bool:
+    with document.open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return _TOO_DEEP.search(content) is not None
 
 
 def _unreadable(document: Path) -> Reason:

@@ -32,12 +32,13 @@ from asset_pipeline.extraction.pdf.pdfium_pages import PdfiumPages
 from asset_pipeline.extraction.pdf.pictures import PictureCache, Rendered, render_picture
 from asset_pipeline.extraction.pdf.walker import walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
+from asset_pipeline.extraction.withheld import WithheldFiles
 from asset_pipeline.model import Extraction, Page, Placement, Source, Timings
 from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 3
+REVISION = 4
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 
@@ -71,14 +72,15 @@ class PdfEngine:
         made_by = extractor_version(self, request.policy)
         try:
             with open_document(request) as document:
-                gallery = Gallery()
-                pages = list(_read_pages(document, request, gallery))
+                gallery, withheld = Gallery(), WithheldFiles(request)
+                pages = list(_read_pages(document, request, gallery, withheld))
                 return Extraction(
                     source=_source(request, document),
                     outcome="ok",
                     extractor_version=made_by,
                     pages=pages,
                     pictures=list(gallery.pictures.values()),
+                    withheld=withheld.rows,
                     timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
                 )
         except Refusal as refusal:
@@ -107,11 +109,12 @@ class _Reading:
     cache: PictureCache
     alt_texts: AltTexts
     pdfium: PdfiumPages
+    withheld: WithheldFiles
 
 
-def _read_pages(document: OpenDocument, request: Request, gallery: Gallery) -> list[Page]:
+def _read_pages(document: OpenDocument, request: Request, gallery: Gallery, withheld: WithheldFiles) -> list[Page]:
     pdfium = PdfiumPages(request.document, request.password, document.pages)
-    reading = _Reading(document, request, gallery, PictureCache(), AltTexts(document.pdf), pdfium)
+    reading = _Reading(document, request, gallery, PictureCache(), AltTexts(document.pdf), pdfium, withheld)
     last = min(request.last or document.pages, document.pages)
     try:
         return [_read_page(reading, number) for number in range(request.first, last + 1)]
@@ -127,16 +130,18 @@ def _read_page(reading: _Reading, number: int) -> Page:
     # Of a page that is not accounted for nothing is decoded: its pictures would be a part without a whole.
     for order, draw in enumerate(walked.draws if walked.counted else (), start=1):
         rendered = _render(document.pdf, draw, request, reading.cache)
-        rows.append(
-            placement_row(
-                _found(draw, order, rendered),
-                reading.gallery,
-                page=number,
-                pages=document.pages,
-                user_unit=unit,
-                policy=request.policy,
-            )
+        row = placement_row(
+            _found(draw, order, rendered),
+            reading.gallery,
+            page=number,
+            pages=document.pages,
+            user_unit=unit,
+            policy=request.policy,
         )
+        rows.append(row)
+        # An inline picture drawn twice is one stream, which lives as long as its page.
+        key = draw.object_id or (number, id(draw.image))
+        reading.withheld.add(number, row, key, draw.image.read_raw_bytes)
     rows = _read_together(reading, walked, rows, unit) if walked.counted else []
     walked.release_inline()
     page = Page(

@@ -72,6 +72,10 @@ class Canvas(Protocol):
         """A picture object is drawn."""
         ...
 
+    def miss(self) -> None:
+        """Something is drawn that can no longer be told from others."""
+        ...
+
     def fill_path(self, path: Path, even_odd: bool, state: State, context: Context) -> None:
         """A path is filled with a colour."""
         ...
@@ -170,6 +174,8 @@ class Interpreter:
         name = last_name(operands)
         thing = self.context.scope.find("/XObject", name) if name else None
         if not isinstance(thing, pikepdf.Stream):
+            if thing is None and name and b"#" in name and self.context.scope.may_hide("/XObject", name):
+                self.canvas.miss()
             return
         subtype = thing.get("/Subtype")
         context = self.context

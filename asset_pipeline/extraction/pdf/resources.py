@@ -3,10 +3,12 @@
 A scope is what names mean inside one content stream: its own resources first, then those of the page,
 as PDFium looks them up. The same name in two scopes is two things; identity is the object, never the
 name. Every read of an untrusted entry in the walker goes through ``entry``, ``number`` or ``numbers``.
+Two spellings that viewers accept qpdf keeps under other names: a # without digits, and a zero byte.
 """
 
 from __future__ import annotations
 
+import re
 from decimal import Decimal
 from typing import Any
 
@@ -19,6 +21,8 @@ Key = tuple[int, int]
 
 _MOST = 1e12
 _MISSING = object()
+_ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
+_MADE_UP = "/QPDFFake"
 
 
 class Scope:
@@ -33,11 +37,21 @@ class Scope:
         """The resource called ``written`` (a name as in the content stream), or None."""
         found = self._found.get((category, written), _MISSING)
         if found is _MISSING:
-            found = entry(entry(self._resources, category), written)
+            held = entry(self._resources, category)
+            found = entry(held, written)
+            if found is None and b"#" in written:
+                found = _under_another_name(held, written)
             if found is None and self._page is not None:
                 found = self._page.find(category, written)
             self._found[category, written] = found
         return found
+
+    def may_hide(self, category: str, written: bytes) -> bool:
+        """Whether ``written`` may name something that qpdf keeps under a name of its own making."""
+        made_up = any(name.startswith(_MADE_UP) for name in _names(entry(self._resources, category)))
+        return (made_up and b"\0" in _spelled_out(written)) or (
+            self._page is not None and self._page.may_hide(category, written)
+        )
 
     def inside(self, stream: Any) -> Scope:
         """Scope of a form or pattern used here: its own resources, or this one where it has none."""
@@ -60,6 +74,28 @@ def written_name(written: bytes) -> Any:
     if written.isascii() and b"#" not in written:
         return written.decode("ascii") if len(written) > 1 else None
     return parse_object(written)
+
+
+def _under_another_name(held: Any, written: bytes) -> Any:
+    """What ``held`` has under ``written`` (with a #) as qpdf spells it; None where that is not certain."""
+    wanted = _spelled_out(written)
+    if b"\0" in wanted:  # it keeps no such name: each gets one of its own, and only a single one is known again
+        values = [held.get(name) for name in _names(held) if name.startswith(_MADE_UP)]
+        streams = [value for value in values if isinstance(value, pikepdf.Stream)]
+        return streams[0] if len(streams) == 1 else None
+    for name in _names(held):
+        if name.replace("\0", "#").encode("utf-8", "surrogateescape") == wanted:
+            return held.get(name)
+    return None
+
+
+def _names(held: Any) -> list[str]:
+    return list(held.keys()) if isinstance(held, pikepdf.Dictionary) else []
+
+
+def _spelled_out(written: bytes) -> bytes:
+    """A name as written, its escapes resolved; a # without two digits stands for itself, as viewers read it."""
+    return _ESCAPED.sub(lambda escape: bytes.fromhex(escape[1].decode("ascii")), written)
 
 
 def key_of(thing: Any) -> Key | None:

@@ -181,6 +181,11 @@ class _PageWalk:
             if self._filled > fills:
                 self._covering.add(key)
 
+    def miss(self) -> None:
+        """Something is drawn that cannot be found again: viewers show it, so the page is not whole."""
+        self._activity += 1
+        self._note_fault(Reason.MALFORMED_DOCUMENT)
+
     def fill_path(self, path: Path, even_odd: bool, state: State, context: Context) -> None:
         """A path is filled with a colour: kept when it may hide some of a picture drawn before."""
         self._filled += 1

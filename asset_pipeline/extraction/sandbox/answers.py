@@ -24,7 +24,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.sandbox import claims
-from asset_pipeline.model import Extraction
+from asset_pipeline.extraction.sandbox.lost import DecoderLost, EngineFailed
+from asset_pipeline.extraction.withheld import most_bytes
+from asset_pipeline.model import Extraction, Status, Withheld
 from asset_pipeline.reasons import Reason
 
 ANSWER_FILE = "answer.json"
@@ -34,23 +36,6 @@ ANSWER_DEPTH = 16
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _LARGEST_NUMBER = 2**63 - 1
 _INSPECTION: TypeAdapter[Inspection] = TypeAdapter(Inspection)
-
-
-class DecoderLost(Exception):
-    """A decoder process gave no answer that can be believed. ``reason`` is crash, deadline or memory."""
-
-    def __init__(self, reason: Reason, detail: str = "") -> None:
-        super().__init__(f"{reason.value}: {detail}" if detail else reason.value)
-        self.reason = reason
-        self.detail = detail
-
-
-class EngineFailed(Exception):
-    """The engine met an exception it should not have. Holds its type and place, no words of it."""
-
-    def __init__(self, where: str, reason: Reason = Reason.INTERNAL_ERROR) -> None:
-        super().__init__(where)
-        self.reason = reason
 
 
 def write_answer(
@@ -66,14 +51,15 @@ def write_answer(
     ``failure`` is where an engine failed; ``file_too_large`` says that it was the limit of a file.
     """
     if extraction is not None:
-        body: dict[str, Any] = {"extraction": extraction.model_dump(mode="json")}
+        withheld = [row.model_dump(mode="json") for row in extraction.withheld]
+        body: dict[str, Any] = {"extraction": extraction.model_dump(mode="json") | {"withheld": withheld}}
     elif inspection is not None:
         body = {"inspection": _INSPECTION.dump_python(inspection, mode="json")}
     else:
         body = {"file_too_large" if file_too_large else "failure": failure}
     encoded = json.dumps(body, separators=(",", ":"), allow_nan=False).encode()
     if len(encoded) > ANSWER_BYTES and extraction is not None:
-        refused = {"outcome": Reason.PLACEMENT_BUDGET_EXCEEDED, "pages": [], "pictures": []}
+        refused = {"outcome": Reason.PLACEMENT_BUDGET_EXCEEDED, "pages": [], "pictures": [], "withheld": []}
         return write_answer(out, extraction=extraction.model_copy(update=refused))
     descriptor = os.open(out / ANSWER_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
     with os.fdopen(descriptor, "wb") as file:
@@ -108,7 +94,11 @@ def read_extraction(request: Request) -> Extraction:
             raise _unbelievable(unbelievable)
         for picture in extraction.pictures:
             _require(_digest(folder, picture.file, picture.bytes) == picture.sha256, "a file differs from its digest")
-        _prune(folder, keep={picture.file for picture in extraction.pictures})
+        withheld = {row.sha256: row.bytes for row in extraction.withheld}
+        for sha256, size in withheld.items():
+            _require(_digest(folder, Withheld.file_of(sha256), size) == sha256, "a file differs from its digest")
+        named = {Withheld.file_of(sha256) for sha256 in withheld}
+        _prune(folder, keep={picture.file for picture in extraction.pictures} | named)
         return claims.plain(extraction)
 
 
@@ -126,6 +116,23 @@ def _check_rows(extraction: Extraction, request: Request) -> None:
     for page in extraction.pages:
         for row in page.placements:
             _require(all(digest in known for digest in (row.picture, row.display) if digest), "a picture has no file")
+    _check_withheld(extraction, request)
+
+
+def _check_withheld(extraction: Extraction, request: Request) -> None:
+    rows = extraction.withheld
+    _require(request.withhold or not rows, "bytes were not asked for")
+    quarantined = {
+        (page.page, row.name)
+        for page in extraction.pages
+        for row in page.placements
+        if row.status is Status.QUARANTINED
+    }
+    named = [(row.page, row.name) for row in rows]
+    _require(len(set(named)) == len(named) and quarantined.issuperset(named), "bytes are withheld of no such picture")
+    sizes = {row.sha256: row.bytes for row in rows}
+    _require(all(sizes[row.sha256] == row.bytes for row in rows), "a file has two sizes")
+    _require(sum(sizes.values()) <= most_bytes(request), "too many bytes are withheld")
 
 
 @contextmanager

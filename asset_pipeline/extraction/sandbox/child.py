@@ -18,7 +18,8 @@ from typing import NoReturn
 from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.extraction.sandbox.answers import write_answer
 from asset_pipeline.extraction.sandbox.confine import confine
-from asset_pipeline.extraction.sandbox.protocol import Exit, Order, Task, request_from_json
+from asset_pipeline.extraction.sandbox.orders import request_from_json
+from asset_pipeline.extraction.sandbox.protocol import Exit, Order, Task
 
 
 def become_decoder(order: Order, parent: int, filters: Collection[str]) -> NoReturn:

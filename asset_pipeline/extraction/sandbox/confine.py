@@ -26,9 +26,8 @@ from asset_pipeline.extraction.sandbox.kernel import (
     prctl,
 )
 from asset_pipeline.extraction.sandbox.landlock import landlock_version, restrict_files
+from asset_pipeline.extraction.sandbox.protocol import LANDLOCK, SECCOMP
 from asset_pipeline.extraction.sandbox.seccomp import is_known_here, restrict_calls
-
-LANDLOCK, SECCOMP = "landlock", "seccomp"
 
 OPEN_FILES = 64
 # The kernel's clock counts CPU time of a busy process and of its exit; the deadline itself is wall time.

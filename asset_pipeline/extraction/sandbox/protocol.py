@@ -2,7 +2,8 @@
 
 ``Hello`` and ``Order`` go to the zygote, ``Ready`` and ``Ending`` come back. They travel over a socket
 pair that only these two processes hold, so a password in a request is in no argument list and no
-file. A decoder process itself has no line to anybody: it leaves an answer file (see ``answers``).
+file. A decoder process itself has no line to anybody: it leaves an answer file (see ``answers``). Standard
+library only, because a zygote is started before its parent has imported anything that is slow to load.
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import asdict, dataclass
 from enum import IntEnum
 from typing import Any, Literal
 
-from pydantic import TypeAdapter
-
-from asset_pipeline.extraction.engine import Request
-
 Task = Literal["inspect", "extract"]
+
+LANDLOCK, SECCOMP = "landlock", "seccomp"
+"""The kernel's filters, as a hello asks for them."""
 
 
 class Exit(IntEnum):
@@ -30,7 +30,7 @@ class Exit(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Hello:
-    """First line to a zygote: the engines it may load, which to import before any request, which filters to use."""
+    """First line to a zygote: engines beside the registry's, which to import at once, which filters to use."""
 
     engines: dict[str, str]
     warm: list[str]
@@ -52,9 +52,13 @@ class Order:
 
 @dataclass(frozen=True, slots=True)
 class Ready:
-    """The zygote has imported what it was told to. ``cage`` is what this kernel holds its decoders with."""
+    """The zygote has imported what it was told to.
+
+    ``cage`` is what this kernel holds its decoders with, ``versions`` those of the engines by name.
+    """
 
     cage: str
+    versions: dict[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,20 +70,6 @@ class Ending:
     late: bool
     peak_address_space: int
     peak_rss_bytes: int
-
-
-_REQUEST: TypeAdapter[Request] = TypeAdapter(Request)
-
-
-def request_to_json(request: Request) -> dict[str, Any]:
-    """``request`` as plain JSON values."""
-    body: dict[str, Any] = _REQUEST.dump_python(request, mode="json")
-    return body
-
-
-def request_from_json(body: dict[str, Any]) -> Request:
-    """The request that ``request_to_json`` wrote."""
-    return _REQUEST.validate_python(body)
 
 
 def to_line(word: Hello | Order | Ready | Ending) -> bytes:

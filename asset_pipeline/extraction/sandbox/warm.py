@@ -31,17 +31,45 @@ _LATE = {
 }
 _OF_ANOTHER_SYSTEM = ("mbcs", "oem")
 
+# All encodings and formats of Pillow take 0.1 s, which a short document waits for: an engine that names its own
+# needs no others. XML may name any, and pypdf leaves the choice of a format to Pillow.
+_ENCODINGS = {
+    "pdf": (
+        *("ascii", "latin_1", "utf_8", "utf_8_sig", "utf_16", "utf_16_be", "utf_16_le", "cp1252", "mac_roman"),
+        *("charmap", "raw_unicode_escape", "unicode_escape"),
+    )
+}
+_FORMATS = {"pdf": ("Jpeg2K", "Jpeg", "Mpo", "Png", "Tiff")}
 
-def warm_up(name: str) -> None:
-    """Import the engine ``name`` and all that it may import later. A missing one is its decoder's to tell."""
+
+def warm_up(name: str) -> str | None:
+    """Import the engine ``name`` and all that it may import later; its version.
+
+    None where there is no such engine, or a library of it is missing: its decoder tells that.
+    """
+    version = None
     with suppress(UsageError, ImportError):
-        version_of(load_engine(name))
-    Image.init()
-    for module in pkgutil.iter_modules(encodings.__path__):
-        if module.name not in _OF_ANOTHER_SYSTEM:
-            import_module(f"encodings.{module.name}")
+        version = version_of(load_engine(name))
+    _load_formats(name)
+    for encoding in _ENCODINGS.get(name) or _all_encodings():
+        import_module(f"encodings.{encoding}")
     for library, modules in _LATE.items():
         if library in sys.modules:
             for late in modules:
                 with suppress(ImportError):
                     import_module(late)
+    return version
+
+
+def _load_formats(name: str) -> None:
+    if name not in _FORMATS:
+        Image.init()
+        return
+    Image.preinit()
+    for plugin in _FORMATS[name]:
+        import_module(f"PIL.{plugin}ImagePlugin")
+
+
+def _all_encodings() -> list[str]:
+    names = [module.name for module in pkgutil.iter_modules(encodings.__path__)]
+    return [name for name in names if name not in _OF_ANOTHER_SYSTEM]

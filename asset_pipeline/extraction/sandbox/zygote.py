@@ -1,6 +1,6 @@
 """The zygote: a warm single-threaded process that forks one decoder process for each order.
 
-Started by exec (``python -m``), never by fork: its parent has threads, locks and database sockets
+Started by exec (``zygote_start``), never by fork: its parent has threads, locks and database sockets
 that a fork would carry into every decoder. It imports the engines once, then only forks, watches and
 reaps. It keeps the deadline, because it alone knows whether a process id is still that decoder's.
 """
@@ -46,6 +46,7 @@ class Zygote:
         self._decoders: dict[int, _Decoder] = {}
         self._filters: frozenset[str] = frozenset()
         self._warm: set[str] = set()
+        self._versions: dict[str, str] = {}
         # What a decoder leaves behind comes here, not to init, and is ended.
         prctl(PR_SET_CHILD_SUBREAPER, 1)
         self._wake, wake = os.pipe()
@@ -86,10 +87,12 @@ class Zygote:
         ENGINES.update(hello.engines)
         for name in hello.warm:
             self._warm_up(name)
-        gc.collect()
+        # What is there stays there: no decoder looks through it, which would copy the pages it is on.
         gc.freeze()
+        gc.enable()
         self._filters = probe(hello.filters)
-        self._control.sendall(to_line(Ready(cage=describe_cage(self._filters))))
+        ready = Ready(cage=describe_cage(self._filters), versions=self._versions)
+        self._control.sendall(to_line(ready))
 
     def _pause(self) -> float | None:
         if not self._decoders:
@@ -128,7 +131,8 @@ class Zygote:
     def _warm_up(self, name: str) -> None:
         if name not in self._warm:
             self._warm.add(name)
-            warm_up(name)
+            if version := warm_up(name):
+                self._versions[name] = version
 
     def _reap(self) -> None:
         for gone in iter(_next_gone, None):
@@ -207,7 +211,4 @@ def main() -> None:
     zygote.greet()
     with suppress(BrokenPipeError, ConnectionError):
         zygote.serve()
-
-
-if __name__ == "__main__":
-    main()
+    os._exit(0)  # no decoder is left, and nothing of the libraries is worth putting away

@@ -11,7 +11,7 @@ import pytest
 from PIL import Image, ImageCms
 
 import asset_pipeline
-from asset_pipeline.model import Placement, Status
+from asset_pipeline.model import Placement, Status, Withheld
 from asset_pipeline.reasons import Reason
 from asset_pipeline_tests.extraction.ooxml.conftest import Read, Reader
 from asset_pipeline_tests.extraction.ooxml.making import docx, inline, paragraph, pic, picture, transform
@@ -146,7 +146,9 @@ def test_sixteen_bits_a_sample_are_kept(read: Reader) -> None:
 def test_what_is_no_sound_picture_is_quarantined_with_the_reason(read, name, data, reason) -> None:
     found, row = one(read, name, data)
     assert (row.status, row.reason, row.picture, row.display) == (Status.QUARANTINED, reason, None, None)
-    assert list(found.folder.iterdir()) == []
+    kept = [(found.folder / Withheld.file_of(held.sha256)).read_bytes() for held in found.answer.withheld]
+    assert kept == ([data] if data else [])
+    assert len(list(found.folder.iterdir())) == len(kept)
 
 
 def test_damage_inside_compressed_data_is_found(read: Reader) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +16,9 @@ import pytest
 import asset_pipeline
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.pdf.engine import REVISION
 from asset_pipeline.extraction.report import merge, split_pages
+from asset_pipeline.extraction.sandbox.line import start_zygote
 from asset_pipeline.model import Extraction, Page, Source, Status
 from asset_pipeline.policy import Limits, Policy
 from asset_pipeline.reasons import Reason
@@ -40,6 +44,28 @@ def test_pictures_and_report_are_in_the_folder(make_document: MakeDocument, tmp_
         content = (tmp_path / "out" / picture.file).read_bytes()
         assert hashlib.sha256(content).hexdigest() == picture.sha256
         assert len(content) == picture.bytes
+
+
+def test_the_calling_process_loads_no_decoder_library(make_document: MakeDocument, tmp_path: Path) -> None:
+    """They take half a second, which the decoder process spends already; and what they read is hostile."""
+    script = (
+        "import sys, asset_pipeline\n"
+        "read = asset_pipeline.extract(sys.argv[1], sys.argv[2])\n"
+        "heavy = {'numpy', 'pandas', 'PIL', 'pikepdf', 'pypdfium2', 'pypdf', 'simplejpeg', 'pydantic_settings'}\n"
+        "by = read.extractor_version.split('+')[0]\n"
+        "print(read.outcome, len(read.pictures), by, sorted(heavy & set(sys.modules)))\n"
+    )
+    arguments = [sys.executable, "-c", script, str(make_document([10])), str(tmp_path / "out")]
+    ended = subprocess.run(arguments, capture_output=True, text=True)
+    assert ended.stdout.strip() == f"ok 1 pdf/{REVISION} []", ended.stderr
+
+
+def test_a_zygote_that_was_started_before_reads_the_document_and_ends(
+    make_document: MakeDocument, tmp_path: Path
+) -> None:
+    started = start_zygote(["pdf"])
+    extraction = asset_pipeline.extract(make_document([10]), tmp_path / "out", started=started)
+    assert (extraction.outcome, started.greeted, started.over) == ("ok", True, True)
 
 
 def test_the_report_says_what_the_call_returned(make_document: MakeDocument, tmp_path: Path) -> None:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from asset_pipeline.extraction.engine import Request
 from asset_pipeline.extraction.sandbox import DecoderPool
+from asset_pipeline.extraction.sandbox.line import ZygoteLine
+from asset_pipeline.extraction.sandbox.protocol import Hello
 from asset_pipeline.policy import Limits, Policy
 
 ENGINES = {
@@ -20,6 +21,7 @@ ENGINES = {
         *("Spins", "IgnoresSignals", "Raises", "WritesTooMuch", "Surroundings", "LinksToKey", "HardLink", "NamedPipe"),
         *("OtherBytes", "OtherDocument", "OtherPage", "DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer"),
         *("AnswerIsLink", "ClosesEverything", "RemovesFolder", "FolderIsLink", "EndlessNumber", "OtherCounts"),
+        *("Withholds", "WithholdsLink", "WithholdsOfNothing", "WithholdsMuch"),
         *("NumberBeyondDatabases", "NameOfAnotherPage", "PictureWithoutFile", "UnknownField", "TextOfTheDocument"),
     )
 } | {"Tries": "trying_engines:Tries"}
@@ -35,9 +37,8 @@ def make_pool(monkeypatch: pytest.MonkeyPatch) -> Iterator[MakePool]:
 
     def make(workers: int = 2, filters: list[str] | None = None, **limits: float) -> DecoderPool:
         policy = Policy(limits=Limits.model_validate(limits))
-        pool = DecoderPool(workers, policy, engines=ENGINES, warm=())
-        if filters is not None:
-            pool._hello = replace(pool._hello, filters=filters)
+        line = None if filters is None else ZygoteLine(Hello(engines=ENGINES, warm=[], filters=filters))
+        pool = DecoderPool(workers, policy, engines=ENGINES, warm=(), line=line)
         pools.append(pool)
         return pool
 

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from asset_pipeline import account
 from asset_pipeline.extraction.engine import Inspection, Request
-from asset_pipeline.model import Extraction, Page, Picture, Placement, Source
+from asset_pipeline.model import Extraction, Page, Picture, Placement, Source, Withheld
 
 
 def source_of(request: Request) -> Source:
@@ -54,6 +54,10 @@ def a_picture(content: bytes, **changes: object) -> Picture:
         "pixel_sha256": None, "phash": None,
     }  # fmt: skip
     return Picture.model_validate(row | changes)
+
+
+def a_withheld(content: bytes, name: str = "page-001-image-001") -> Withheld:
+    return Withheld(page=1, name=name, sha256=hashlib.sha256(content).hexdigest(), bytes=len(content))
 
 
 def with_facts(request: Request, facts: object) -> Extraction:
@@ -199,6 +203,35 @@ class OtherBytes(Honest):
         picture = a_picture(b"promised")
         (request.out / picture.file).write_bytes(b"delivery")
         return answer(request, [picture])
+
+
+class WithholdsLink(Honest):
+    """Gives a link to the document for the bytes of a quarantined picture."""
+
+    def extract(self, request: Request) -> Extraction:
+        held = a_withheld(request.document.read_bytes())
+        (request.out / Withheld.file_of(held.sha256)).symlink_to(request.document)
+        return answer(request, rows=[a_row()]).model_copy(update={"withheld": [held]})
+
+
+class WithholdsOfNothing(Honest):
+    """Gives bytes for a picture that is not quarantined, as there is none."""
+
+    name_of_it = "page-001-image-002"
+    content = b"bytes"
+
+    def extract(self, request: Request) -> Extraction:
+        held = a_withheld(self.content, self.name_of_it)
+        (request.out / Withheld.file_of(held.sha256)).write_bytes(self.content)
+        return answer(request, rows=[a_row()]).model_copy(update={"withheld": [held]})
+
+
+class Withholds(WithholdsOfNothing):
+    name_of_it = "page-001-image-001"
+
+
+class WithholdsMuch(Withholds):
+    content = bytes(26 * 1024 * 1024)
 
 
 class OtherDocument(Honest):

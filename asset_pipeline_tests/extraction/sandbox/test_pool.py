@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -56,6 +57,19 @@ def test_an_answer_comes_back_with_its_files_and_nothing_else(make_pool: MakePoo
     assert extraction.peak_rss_bytes > 0
 
 
+def test_the_bytes_of_a_quarantined_picture_come_back_where_they_were_asked_for(
+    make_pool: MakePool, make_request: MakeRequest
+) -> None:
+    request, other = make_request(), make_request(withhold=False)
+    with make_pool() as pool:
+        (held,) = pool.extract("Withholds", request).withheld
+        with pytest.raises(DecoderLost):
+            pool.extract("Withholds", other)
+    assert [entry.read_bytes() for entry in request.out.iterdir()] == [b"bytes"]
+    assert (held.name, held.sha256) == ("page-001-image-001", hashlib.sha256(b"bytes").hexdigest())
+    assert list(other.out.iterdir()) == []
+
+
 def test_an_inspection_leaves_its_folder_empty(make_pool: MakePool, make_request: MakeRequest) -> None:
     request = make_request()
     with make_pool() as pool:
@@ -108,7 +122,7 @@ def test_a_crash_loses_only_its_own_document(make_pool: MakePool, make_request: 
         *("LinksToKey", "HardLink", "NamedPipe", "OtherBytes", "OtherDocument", "OtherPage"),
         *("DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer", "AnswerIsLink", "ClosesEverything"),
         *("EndlessNumber", "OtherCounts", "NumberBeyondDatabases", "NameOfAnotherPage", "PictureWithoutFile"),
-        "UnknownField",
+        *("UnknownField", "WithholdsLink", "WithholdsOfNothing", "WithholdsMuch"),
     ],
 )
 def test_an_answer_that_lies_is_not_believed(make_pool: MakePool, make_request: MakeRequest, engine: str) -> None:
