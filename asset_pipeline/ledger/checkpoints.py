@@ -110,7 +110,9 @@ class Checkpointer:
                 self._make()
         except PipelineError as error:
             self._not_before = time.monotonic() + PAUSE_SECONDS
-            logger.error("no checkpoint could be made: %s", error)
+            # While another failure ends the work, that one is told; this is its consequence.
+            level = logging.INFO if _follows_another(error) else logging.ERROR
+            logger.log(level, "no checkpoint could be made: %s", error)
 
     def _make(self) -> Checkpoint | None:
         with self._ledger.read() as conn:
@@ -205,3 +207,8 @@ def _place(payload: str) -> tuple[int, str] | None:
         return body["seq"], body["prev"]
     except (ValueError, KeyError, TypeError):
         return None
+
+
+def _follows_another(error: BaseException) -> bool:
+    context = error.__context__
+    return context is not None and (isinstance(context, PipelineError) or _follows_another(context))
