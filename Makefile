@@ -15,7 +15,7 @@ LOCK := uv pip compile --quiet --generate-hashes --universal --python-version 3.
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 
 .NOTPARALLEL:
-.PHONY: help demo ui test fuzz screenshots lint format fixtures lock clean python
+.PHONY: help demo ui test test-distributed crash fuzz screenshots lint format fixtures lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -28,6 +28,12 @@ ui: $(VENV)/.locked $(VENV)/.project ## open Dagster's pages on what is archived
 
 test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=2 at once)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --durations 10
+
+test-distributed: $(VENV)/.locked-dev $(VENV)/.project ## work a month on Dask workers of which one is lost
+	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest --durations 5 asset_pipeline_tests/work/test_distributed.py
+
+crash: $(VENV)/.locked-dev $(VENV)/.project ## kill and stall workers, the database and the store, hundreds of times
+	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest --capture no --durations 5 asset_pipeline_tests/crash
 
 screenshots: $(VENV)/.locked-dev $(VENV)/.project ## take the pictures of docs/images anew (needs Chromium)
 	SCREENSHOTS=docs/images BROWSER_TESTS=required $(BIN)/python -m pytest asset_pipeline_tests/ui/test_dagster_pages.py

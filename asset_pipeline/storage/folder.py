@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import BinaryIO, NoReturn
 
 from asset_pipeline.errors import IntegrityError, StorageError
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import (
     SPECIAL,
@@ -165,6 +166,7 @@ class FolderStore:
                 _sync_folder(target.parent)
                 return False
             with self._copied(source, sha256, target.parent) as temporary:
+                reached(Failpoint.ONCE_WRITTEN)
                 written = self._claim(temporary, target)
             # Also after losing: the winner may not have synced yet, and our caller is about to record the key.
             _sync_folder(target.parent)
@@ -228,6 +230,7 @@ class FolderStore:
                 with os.fdopen(descriptor, "wb", closefd=False) as stream:
                     stream.write(body)
                 os.fsync(descriptor)
+                reached(Failpoint.CURRENT_WRITTEN)
                 temporary.rename(target)
             _sync_folder(target.parent)
         except OSError as error:

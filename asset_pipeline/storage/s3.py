@@ -29,6 +29,7 @@ from botocore.exceptions import (
 )
 
 from asset_pipeline.errors import ConfigurationError, IntegrityError, StorageError
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import (
     CHUNK,
@@ -141,6 +142,7 @@ class S3Store:
         with self._checked(source, sha256) as (stream, size):
             for attempt in range(TRIES):
                 stream.seek(0)
+                reached(Failpoint.ONCE_WRITTEN)
                 try:
                     with self._mapped(passing=_TAKEN | _CONFLICT):
                         self._client.put_object(
@@ -193,6 +195,7 @@ class S3Store:
     def put_current(self, key: str, body: bytes) -> None:
         """PUT, whatever was there."""
         checksum = _checksum(hashlib.sha256(body).hexdigest())
+        reached(Failpoint.CURRENT_WRITTEN)
         with self._mapped():
             self._client.put_object(
                 Bucket=self.bucket,

@@ -1,34 +1,54 @@
 """Where work runs: one interface, and the form that runs on this machine.
 
-An executor calls a function once an id and yields what it returns, in the order in which calls end. It
-knows nothing of ledgers or documents: claims, retries and fences belong to ``unit``, the loop to
-``month``. The local form is threads, because each call only waits for a decoder process of its own;
-the heavy work is never in this process. It waits in short turns and looks whether it should stop: an exception
-from a signal in the middle of ``concurrent.futures`` could leave its locks held, and every thread waiting.
+An executor does one task (``plan_job``, ``work_unit``) once an id and yields what it answers, in the order in which
+calls end. It knows nothing of ledgers or documents: claims, retries and fences belong to ``unit``, the loop to
+``month``. The local form is threads, because each call only waits for a decoder process of its own; the heavy work is
+never in this process. It waits in short turns and looks whether it should stop: an exception from a signal in the
+middle of ``concurrent.futures`` could leave its locks held, and every thread waiting. Many machines: ``distributed``.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from types import TracebackType
 from typing import Protocol, Self, TypeVar
 
+from asset_pipeline.extraction.sandbox import DecoderPool
+from asset_pipeline.installation import Installation
+from asset_pipeline.work.clock import Clock, utc_now
+
 Answer = TypeVar("Answer")
+Answered = TypeVar("Answered", covariant=True)
 
 TURN_SECONDS = 0.2
 """How long a stop may go unnoticed."""
 
 
-class UnitExecutor(Protocol):
-    """Runs ``worker`` once an id and yields the answers as they come. An exception of a call is raised here."""
+class Task(Protocol[Answered]):
+    """What is done once an id: a function of a module, so that another machine can be told its name."""
 
-    def run(
-        self, unit_ids: Sequence[str], worker: Callable[[str], Answer], stopping: threading.Event
-    ) -> Iterator[Answer]:
-        """Answers of ``worker`` for all ``unit_ids``, in the order in which they end; fewer once ``stopping`` is set.
+    def __call__(
+        self,
+        inst: Installation,
+        pool: DecoderPool,
+        ident: str,
+        /,
+        *,
+        stopping: threading.Event | None = None,
+        clock: Clock = utc_now,
+    ) -> Answered:
+        """Do it for ``ident``, with decoders of ``pool``, unless ``stopping`` is set before it began."""
+        ...
+
+
+class UnitExecutor(Protocol):
+    """Does a task once an id and yields the answers as they come. An exception of a call is raised here."""
+
+    def run(self, task: Task[Answer], ids: Sequence[str], stopping: threading.Event) -> Iterator[Answer]:
+        """Answers for ``ids``, in the order in which they end; fewer once ``stopping`` is set, or a machine was lost.
 
         An abandoned, stopped or failed iteration starts no further call.
         """
@@ -36,17 +56,21 @@ class UnitExecutor(Protocol):
 
 
 class LocalExecutor:
-    """Threads of this process. Leaving the context waits for the calls that have begun and drops the others."""
+    """Threads of this process and a pool of decoders. Leaving it ends the decoders and drops calls not begun."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, inst: Installation, workers: int, clock: Clock = utc_now) -> None:
+        self._inst = inst
+        self._clock = clock
+        self._pool = DecoderPool(workers, inst.policy, caged=inst.settings.sandbox)
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="unit")
 
-    def run(
-        self, unit_ids: Sequence[str], worker: Callable[[str], Answer], stopping: threading.Event
-    ) -> Iterator[Answer]:
+    def run(self, task: Task[Answer], ids: Sequence[str], stopping: threading.Event) -> Iterator[Answer]:
         """See ``UnitExecutor``."""
         ended: SimpleQueue[Future[Answer]] = SimpleQueue()
-        futures = [self._threads.submit(worker, unit_id) for unit_id in unit_ids]
+        futures = [
+            self._threads.submit(task, self._inst, self._pool, ident, stopping=stopping, clock=self._clock)
+            for ident in ids
+        ]
         for future in futures:
             future.add_done_callback(ended.put)
         try:
@@ -63,9 +87,12 @@ class LocalExecutor:
                 future.cancel()
 
     def __enter__(self) -> Self:
+        self._pool.__enter__()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        # The pool first: that ends the decoders, for which the threads are waiting.
+        self._pool.close()
         self._threads.shutdown(wait=True, cancel_futures=True)

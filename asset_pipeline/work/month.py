@@ -14,18 +14,19 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 
 from asset_pipeline.errors import IntegrityError
-from asset_pipeline.extraction.sandbox import DecoderPool
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import completion, units
 from asset_pipeline.work.clock import Clock, utc_now
 from asset_pipeline.work.executor import LocalExecutor, UnitExecutor
 from asset_pipeline.work.interrupts import signals_held
 from asset_pipeline.work.outdated import replace_outdated
-from asset_pipeline.work.plan import Planned, open_jobs, plan_job
+from asset_pipeline.work.plan import open_jobs, plan_job
 from asset_pipeline.work.unit import Outcome, UnitOutcome, work_unit
 
 logger = logging.getLogger(__name__)
@@ -64,7 +65,7 @@ def work_month(
     progress: Progress | None = None,
     clock: Clock = utc_now,
 ) -> MonthWork:
-    """Settle all open work of ``month`` on this machine.
+    """Settle all open work of ``month``, on this machine or on those of the scheduler that the settings name.
 
     Raises PipelineError when a store or the ledger is away: what was in work is given back, and the next call goes
     on. Interrupted, it gives the work back as well, and the interrupt goes on from here. ``progress`` is called with
@@ -76,28 +77,30 @@ def work_month(
     replace_outdated(inst, month, clock=clock)
     inst.sources.check()
     inst.archive.check()
-    count = worker_count(inst, workers)
     stopping = threading.Event()
-    # The pool closes first: that ends the decoders, for which the executor's threads are waiting.
-    with (
-        signals_held(stopping) as came,
-        LocalExecutor(count) as executor,
-        DecoderPool(count, inst.policy, caged=inst.settings.sandbox) as pool,
-    ):
-        work = MonthLoop(inst, month, pool, executor, progress, clock, stopping).settle()
+    with signals_held(stopping) as came, open_executor(inst, workers, clock) as executor:
+        work = MonthLoop(inst, month, executor, progress, clock, stopping).settle()
     if came:  # and the handler that was there before raised nothing
         raise KeyboardInterrupt
     return work
 
 
+def open_executor(inst: Installation, workers: int | None, clock: Clock) -> AbstractContextManager[UnitExecutor]:
+    """The executor of units that the settings choose. Raises ConfigurationError where its library is not installed."""
+    if not inst.settings.scheduler:
+        return LocalExecutor(inst, worker_count(inst, workers), clock)
+    from asset_pipeline.work.distributed import DistributedExecutor  # an extra, which most installations do without
+
+    return DistributedExecutor(inst)
+
+
 class MonthLoop:
-    """One caller's pass over a month, on a pool and an executor that it is given."""
+    """One caller's pass over a month, on an executor that it is given."""
 
     def __init__(
         self,
         inst: Installation,
         month: str,
-        pool: DecoderPool,
         executor: UnitExecutor,
         progress: Progress | None = None,
         clock: Clock = utc_now,
@@ -105,7 +108,6 @@ class MonthLoop:
     ) -> None:
         self._inst = inst
         self._month = month
-        self._pool = pool
         self._executor = executor
         self._progress = progress or _unseen
         self._clock = clock
@@ -131,7 +133,7 @@ class MonthLoop:
 
     def _plan(self) -> None:
         queued = open_jobs(self._inst, self._month, "queued")
-        for done, planned in enumerate(self._executor.run(queued, self._plan_job, self._stopping), start=1):
+        for done, planned in enumerate(self._executor.run(plan_job, queued, self._stopping), start=1):
             self._tally.documents += planned.reason is not None
             self._progress("inspect", done, len(queued))
 
@@ -148,7 +150,7 @@ class MonthLoop:
 
     def _attempt_all(self, unit_ids: list[str], total: int) -> bool:
         claimed = False
-        for outcome in self._executor.run(unit_ids, self._work, self._stopping):
+        for outcome in self._executor.run(work_unit, unit_ids, self._stopping):
             self._tally.add(outcome)
             claimed = claimed or outcome.outcome is not Outcome.NOT_CLAIMED
             if outcome.outcome in _ENDED:
@@ -156,12 +158,6 @@ class MonthLoop:
             if outcome.job_id:
                 self._complete(outcome.job_id)
         return claimed
-
-    def _plan_job(self, job_id: str) -> Planned:
-        return plan_job(self._inst, self._pool, job_id, stopping=self._stopping, clock=self._clock)
-
-    def _work(self, unit_id: str) -> UnitOutcome:
-        return work_unit(self._inst, self._pool, unit_id, stopping=self._stopping, clock=self._clock)
 
     def _complete_left_over(self) -> None:
         """Complete what a worker left that ended between its last unit and the completion."""
@@ -171,7 +167,12 @@ class MonthLoop:
     def _complete(self, job_id: str) -> None:
         try:
             with self._inst.ledger.begin() as tx:
-                self._tally.documents += completion.complete_job(tx, job_id, self._clock())
+                ended = completion.complete_job(tx, job_id, self._clock())
+                if ended:
+                    reached(Failpoint.DONE_BEFORE_COMMIT)
+            if ended:
+                reached(Failpoint.DONE_COMMITTED)
+            self._tally.documents += ended
         except IntegrityError as error:  # recorded, and the job is a dead letter: the others go on
             self._tally.documents += 1
             logger.error("job %s: %s", job_id, error.what)

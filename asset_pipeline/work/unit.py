@@ -25,9 +25,11 @@ from asset_pipeline.errors import ConfigurationError, IntegrityError, LeaseLost,
 from asset_pipeline.extraction.engine import Request
 from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
 from asset_pipeline.extraction.sandbox.child import describe
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import publication, units
 from asset_pipeline.ledger.next_action import Action, Attempt, backoff, next_action
+from asset_pipeline.ledger.objects import ObjectsSwept
 from asset_pipeline.model import Extraction
 from asset_pipeline.reasons import Reason
 from asset_pipeline.work.away import check_mounted, is_away
@@ -123,6 +125,7 @@ def work_unit(
         claim = units.claim_unit(tx, unit_id, worker_name(), lease, clock(), cage)
     if claim is None:
         return UnitOutcome(unit_id, Outcome.NOT_CLAIMED)
+    reached(Failpoint.CLAIMED)
     try:
         with renewed(inst.ledger, claim, lease, clock):
             outcome = _attempt(inst, pool, claim, stopping, clock)
@@ -207,14 +210,27 @@ def _decode(inst: Installation, pool: DecoderPool, claim: units.Claim, place: Wo
     return extraction
 
 
+SWEPT_TRIES = 3
+"""A sweep may take files between their being put and being named: they are put again, and no document pays for it."""
+
+
 def _publish(
     inst: Installation, claim: units.Claim, extraction: Extraction, folder: Path, watch: _Watch, clock: Clock
 ) -> UnitOutcome:
-    written = store_pictures(inst, folder, extraction)
-    watch.publish = watch.lap()
-    timings = publication.Timings(fetch=watch.fetch, decode=watch.decode, publish=watch.publish)
-    with inst.ledger.begin() as tx:
-        published = publication.publish_unit(tx, claim, extraction, timings, written, clock())
+    written = 0
+    for again in reversed(range(SWEPT_TRIES)):
+        written += store_pictures(inst, folder, extraction)
+        watch.publish += watch.lap()
+        timings = publication.Timings(fetch=watch.fetch, decode=watch.decode, publish=watch.publish)
+        try:
+            with inst.ledger.begin() as tx:
+                published = publication.publish_unit(tx, claim, extraction, timings, written, clock())
+                reached(Failpoint.UNIT_BEFORE_COMMIT)
+            break
+        except ObjectsSwept:
+            if not again:
+                raise
+    reached(Failpoint.UNIT_COMMITTED)
     return UnitOutcome(
         claim.unit_id,
         Outcome.PUBLISHED,

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from asset_pipeline.errors import ConfigurationError
+from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.retention.held import holding
 
 
@@ -37,6 +38,7 @@ def private_workplace(folder: Path) -> Iterator[Workplace]:
             held.callback(shutil.rmtree, place, ignore_errors=True)
             held.enter_context(holding(place))
             (place / "out").mkdir(mode=0o700)
+            reached(Failpoint.WORKPLACE_MADE)
         except OSError as error:
             raise ConfigurationError(
                 f"The working folder cannot be used ({error.strerror}).",

@@ -110,9 +110,7 @@ class Workers(RuleBasedStateMachine):
                 of_job = {table.name: table.c.job_id == job_id for table in (receipts, units_table, audit_events)}
                 done = conn.execute(select(units_table).where(of_job["units"], units_table.c.state == "done")).all()
                 signed = conn.execute(select(receipts).where(of_job["receipts"])).all()
-                assert {(row.unit_id, row.fence) for row in signed} == {
-                    (row.unit_id, row.fence) for row in done.values()
-                }
+                assert {row.unit_id: row.fence for row in signed} == {row.unit_id: row.fence for row in done}
                 assert len(signed) == len(done)
                 events = conn.execute(select(audit_events.c.type).where(of_job["audit_events"])).scalars().all()
                 assert events.count("unit_published") == len(done)

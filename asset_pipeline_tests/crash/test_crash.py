@@ -1,0 +1,60 @@
+"""Workers that die and stall at every transition: nothing is lost, nothing is published twice, only poison is dead."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from asset_pipeline.failpoints import Failpoint
+from asset_pipeline_tests.crash.campaign import STOPPABLE, Plan, even, run
+
+LONG = bool(os.environ.get("ASSET_PIPELINE_TESTS_LONG"))
+SIZE = (
+    {"documents": 1000, "kills": 500, "stops": 50, "poison": 3}
+    if LONG
+    else {"documents": 100, "kills": 60, "stops": 10, "poison": 1}
+)
+
+
+@pytest.mark.timeout(1600)
+def test_killed_and_stalled_workers_lose_nothing_and_publish_nothing_twice(tmp_path: Path) -> None:
+    documents, kills, stops = SIZE["documents"], SIZE["kills"], SIZE["stops"]
+    plan = Plan(
+        folder=str(tmp_path),
+        settings={},
+        documents=documents,
+        poison=SIZE["poison"],
+        kills=even(kills),
+        stops=even(stops, STOPPABLE),
+        processes=6,
+        seconds=1500 if LONG else 240,
+    )
+    report = run(plan)
+    print(report)
+    assert report.wrong == []
+    assert set(report.kills) == set(Failpoint) and min(report.kills.values()) >= kills // len(Failpoint)
+    assert sum(report.kills.values()) >= kills and sum(report.stops.values()) >= stops
+    assert report.facts["returned"] > 0, "a stalled worker woke after another had ended its unit"
+
+
+@pytest.mark.parametrize(
+    ("mutant", "misfortunes"),
+    [
+        ("no_fence", {"stops": {Failpoint.CLAIMED.value: 2}}),
+        ("no_unique_receipt", {"forgotten": 3}),
+        ("overwrite", {"stops": {Failpoint.ONCE_WRITTEN.value: 2}}),
+        ("outside_the_transaction", {"kills": {Failpoint.UNIT_BEFORE_COMMIT.value: 2}}),
+        ("sweep_without_lock", {"stops": {Failpoint.OBJECT_LINKED.value: 2}, "sweep_at_stops": True}),
+    ],
+)
+def test_the_campaign_notices_each_of_five_faults_and_nothing_without_them(
+    tmp_path: Path, mutant: str, misfortunes: dict
+) -> None:
+    sound, faulty = (
+        run(Plan(str(tmp_path / f"with-{name}"), {}, documents=8, poison=0, processes=2, mutant=name, **misfortunes))
+        for name in ("", mutant)
+    )
+    assert (sound.wrong, sound.facts["retried"]) == ([], 0), "and no document paid with a try"
+    assert faulty.wrong != []
