@@ -41,3 +41,5 @@ def set_up_logging(*, debug: bool) -> None:
     handler.setFormatter(OneLine(FORMAT))
     logging.basicConfig(level=logging.INFO if debug else logging.ERROR, handlers=[handler])
     logging.getLogger(OURS).setLevel(logging.INFO if debug else logging.WARNING)
+    # Who is told to end while a connection is being closed gets an exception there, which is no news of its own.
+    logging.getLogger("sqlalchemy.pool").setLevel(logging.CRITICAL)

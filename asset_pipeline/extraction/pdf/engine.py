@@ -38,7 +38,7 @@ from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 4
+REVISION = 5
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 
@@ -234,6 +234,7 @@ _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (MemoryError, Reason.MEMORY_EXCEEDED),
     (RecursionError, Reason.STRUCTURE_TOO_DEEP),
     (pikepdf.PdfError, Reason.MALFORMED_STREAM),
+    (UnicodeDecodeError, Reason.MALFORMED_STREAM),  # a name that is no text where only known names can stand
 )
 
 

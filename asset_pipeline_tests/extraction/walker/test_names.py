@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import io
+from pathlib import Path
 
 import pikepdf
 import pypdfium2
 import pypdfium2.raw as raw
 import pytest
 
+from asset_pipeline import extract
 from asset_pipeline.extraction.pdf.draws import PageDraws
 from asset_pipeline.extraction.pdf.walker import walk_page
+from asset_pipeline.model import Status
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 
@@ -79,3 +82,12 @@ def test_of_several_names_that_cannot_be_told_apart_the_page_says_that_something
 def test_a_name_without_resource_is_nothing_to_miss() -> None:
     found = _walk(_document([b"/A"], [b"/a#00b", b"/Other", b"/A"]))
     assert ([draw.object_id for draw in found.draws], found.reason) == ([5], None)
+
+
+def test_a_colour_space_whose_name_is_no_text_refuses_its_picture_alone(tmp_path: Path) -> None:
+    data = _document([b"/A", b"/B"], [b"/A", b"/B"]).replace(b"/DeviceGray", b"/#ff#feGray", 1)
+    (tmp_path / "document.pdf").write_bytes(data)
+    report = extract(tmp_path / "document.pdf", tmp_path / "pictures")
+    bad, good = report.pages[0].placements
+    assert (bad.status, bad.reason) == (Status.QUARANTINED, Reason.MALFORMED_STREAM)
+    assert good.status is Status.ARCHIVED
