@@ -1,7 +1,8 @@
 """Documents with damage that nobody thought of: a result every time, a pool that works on, no word in a log.
 
 It begins with the same documents every time and goes on for 30 s. ``ASSET_PIPELINE_FUZZ_SECONDS`` is how long it goes
-on over documents of that moment; `make fuzz` goes on for ten minutes. What it finds is written to the folder that the failure names, and becomes a fixture of the room that mends it.
+on over documents of that moment; `make fuzz` goes on for ten minutes. What it finds is written to the folder that the
+failure names, and becomes a fixture of the room that mends it.
 """
 
 from __future__ import annotations
