@@ -30,7 +30,7 @@ test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=2 at once)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --durations 10
 
 test-distributed: $(VENV)/.locked-dev $(VENV)/.project ## work a month on Dask workers of which one is lost
-	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest --durations 5 asset_pipeline_tests/work/test_distributed.py
+	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest --durations 5 --pyargs asset_pipeline_tests.work.test_distributed
 
 crash: $(VENV)/.locked-dev $(VENV)/.project ## kill and stall workers, the database and the store, hundreds of times
 	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest --capture no --durations 5 asset_pipeline_tests/crash

@@ -140,6 +140,6 @@ def test_ten_thousand_pictures_open_light_and_filter_at_once(browser: Browser, l
     page.click("text=Clear")
     page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
     expect(page.locator(".document").last.locator(".card").last).to_be_visible()
-    assert page.locator(".card").count() < 10_000, "what was passed by, not all"
+    assert page.locator(".card").count() < 2_000
     assert seen.complaints == []
     page.close()
