@@ -20,7 +20,6 @@ from asset_pipeline.ledger.database import Ledger, open_ledger
 from asset_pipeline.ledger.signing import Recorder, current_key, ensure_key, recorded_trust
 from asset_pipeline.policy import Policy, load_policy
 from asset_pipeline.settings import Settings
-from asset_pipeline.storage.locked import open_second_store
 from asset_pipeline.storage.store import Store, open_store
 
 
@@ -66,7 +65,7 @@ def open_installation(settings: Settings) -> Iterator[Installation]:
     ledger = open_ledger(settings.ledger_url, recorder=recorder)
     try:
         stores = {name: open_store(settings.store_address(name), settings, name) for name in _STORES}
-        second = open_second_store(settings)
+        second = _second_store(settings)
         checkpoints = Checkpointer(ledger, recorder, [stores["archive"], *([second] if second else [])])
         ledger.when_recorded = checkpoints.recorded
         _ensure_key(ledger)
@@ -90,3 +89,12 @@ def _ensure_key(ledger: Ledger) -> None:
 
 
 _STORES = ("inbox", "sources", "archive", "quarantine")
+
+
+def _second_store(settings: Settings) -> Store | None:
+    """The second store of checkpoints. Only an installation that has one pays for the import of S3's client."""
+    if not settings.checkpoints:
+        return None
+    from asset_pipeline.storage.locked import open_second_store
+
+    return open_second_store(settings)

@@ -13,10 +13,7 @@ import io
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
-
-import pyarrow as pa  # type: ignore[import-untyped]
-import pyarrow.parquet as pq  # type: ignore[import-untyped]
+from typing import TYPE_CHECKING, Any
 
 from asset_pipeline.archive.page_states import answer_for_page
 from asset_pipeline.installation import Installation
@@ -24,20 +21,24 @@ from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow
 from asset_pipeline.model import Page
 
+if TYPE_CHECKING:
+    # A sixth of a second: paid where a table is made, not by everything that only names one.
+    import pyarrow as pa  # type: ignore[import-untyped]
+
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column: its type, its unit ("" for none) and what it means."""
+    """A column: its Arrow type by name, its unit ("" for none) and what it means."""
 
     name: str
-    type: pa.DataType
+    type: str
     unit: str
     meaning: str
 
 
-_TEXT, _INT, _FLOAT, _TEXTS = pa.string(), pa.int64(), pa.float64(), pa.list_(pa.string())
+_TEXT, _INT, _FLOAT, _TEXTS = "string", "int64", "double", "list<item: string>"
 
 _DOCUMENT = (
     Column("month", _TEXT, "YYYY-MM", "month of the report"),
@@ -129,9 +130,12 @@ def catalogue_key(table: str, month: str) -> str:
 
 def schema(table: str) -> pa.Schema:
     """The Arrow schema of a table, each column with its unit and meaning."""
+    import pyarrow as pa
+
+    types = {str(each): each for each in (pa.string(), pa.int64(), pa.float64(), pa.list_(pa.string()))}
     return pa.schema(
         [
-            pa.field(column.name, column.type, metadata={"unit": column.unit, "meaning": column.meaning})
+            pa.field(column.name, types[column.type], metadata={"unit": column.unit, "meaning": column.meaning})
             for column in TABLES[table]
         ]
     )
@@ -139,6 +143,8 @@ def schema(table: str) -> pa.Schema:
 
 def read_catalogue(inst: Installation, month: str) -> dict[str, pa.Table]:
     """Both tables of ``month`` as the ledger has them now."""
+    import pyarrow as pa
+
     rows: dict[str, list[Row]] = {"pictures": [], "pages": []}
     with inst.ledger.read() as conn:
         for document in reading.documents_of_month(conn, month):
@@ -171,6 +177,8 @@ def publish_catalogue(inst: Installation, month: str) -> PublishedCatalogue:
 
 def parquet(table: pa.Table) -> bytes:
     """``table`` as a Parquet file; the same table gives the same bytes."""
+    import pyarrow.parquet as pq  # type: ignore[import-untyped]
+
     body = io.BytesIO()
     pq.write_table(table, body, compression="zstd", version="2.6")
     return body.getvalue()

@@ -59,11 +59,9 @@ class LockingStore(S3Store):
         return params | {"ObjectLockMode": "COMPLIANCE", "ObjectLockRetainUntilDate": until}
 
 
-def open_second_store(settings: Settings) -> Store | None:
-    """The second store of checkpoints, when the settings name one. Contacts nothing."""
+def open_second_store(settings: Settings) -> Store:
+    """The second store of checkpoints, which the settings name. Contacts nothing."""
     address = settings.checkpoints
-    if not address:
-        return None
     if not address.startswith("s3://"):
         return open_store(address, settings, "checkpoints")
     days, endpoint = settings.checkpoint_lock_days, settings.s3_endpoint

@@ -31,9 +31,7 @@ def publish(inst: Installation, month: str = MONTH) -> None:
 def test_the_documentation_names_every_column_with_type_unit_and_meaning(table: str) -> None:
     part = DOCUMENT.split(f"## {table}\n", 1)[1].split("\n## ", 1)[0]
     documented = [tuple(cell.strip() for cell in row.split("|")[1:-1]) for row in re.findall(r"^\| `.*\|$", part, re.M)]
-    assert documented == [
-        (f"`{column.name}`", str(column.type), column.unit, column.meaning) for column in TABLES[table]
-    ]
+    assert documented == [(f"`{column.name}`", column.type, column.unit, column.meaning) for column in TABLES[table]]
 
 
 def test_a_file_carries_its_columns_with_unit_and_meaning(inst: Installation, submit: Callable) -> None:
@@ -42,7 +40,7 @@ def test_a_file_carries_its_columns_with_unit_and_meaning(inst: Installation, su
     for table, columns in TABLES.items():
         found = pq.read_schema(Path(inst.settings.store_address("archive"), catalogue_key(table, MONTH)))
         assert found.names == [column.name for column in columns]
-        assert [field.type for field in found] == [column.type for column in columns]
+        assert [str(field.type) for field in found] == [column.type for column in columns]
         assert all(field.metadata[b"meaning"] for field in found)
 
 

@@ -23,6 +23,9 @@ from asset_pipeline_tests.defs.catalogue import SNAPSHOT, catalogue
 
 ROOT = Path(asset_pipeline.__file__).parents[1]
 
+LATER = {"pandas", "pyarrow", "numpy", "duckdb", "PIL", "pikepdf", "pypdfium2", "boto3", "alembic"}
+"""Libraries that only a step needs: every process of Dagster would pay for them."""
+
 
 def _configuration(name: str) -> dict[str, object]:
     return yaml.safe_load((ROOT / name).read_text("utf-8"))
@@ -41,7 +44,10 @@ def test_the_parts_of_dagster_are_of_one_family() -> None:
 
 
 def test_the_definitions_are_sound_and_load_without_a_warning_or_a_file(tmp_path: Path) -> None:
-    script = "import asset_pipeline.definitions as door; door.defs.validate_loadable(door.defs)"
+    script = (
+        "import sys; import asset_pipeline.definitions as door; "
+        f"assert not {LATER} & set(sys.modules), {LATER} & set(sys.modules); door.defs.validate_loadable(door.defs)"
+    )
     before = _seconds_of_children()
     ended = subprocess.run(
         [sys.executable, "-W", "error:::dagster", "-c", script],
