@@ -12,8 +12,11 @@ import sys
 import traceback
 from pathlib import Path
 from types import TracebackType
+from typing import TextIO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+FOR_PEOPLE = "Note: %(message)s"
+"""On a terminal, where somebody reads along."""
 OURS = "asset_pipeline"
 
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -35,10 +38,21 @@ class OneLine(logging.Formatter):
         return f"{raised[0].__name__} at {where or 'nowhere'}"
 
 
+class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
+    """Writes to what is standard error at that moment: a progress bar takes its place, so that lines go above it."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:
+        return sys.stderr
+
+
 def set_up_logging(*, debug: bool) -> None:
     """Log to standard error: with ``debug`` what is done, else our warnings and the errors of libraries."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(OneLine(FORMAT))
+    handler = _StandardError()
+    handler.setFormatter(OneLine(FOR_PEOPLE if sys.stderr.isatty() and not debug else FORMAT))
     logging.basicConfig(level=logging.INFO if debug else logging.ERROR, handlers=[handler])
     logging.getLogger(OURS).setLevel(logging.INFO if debug else logging.WARNING)
     # Who is told to end while a connection is being closed gets an exception there, which is no news of its own.

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from asset_pipeline.ledger.reading import DocumentRow
+    from asset_pipeline.settings import Settings
 
 Month = Annotated[str, typer.Argument(help="Month, as YYYY-MM.", show_default=False)]
 PAGE_COLUMNS = ("month", "document", "report_id", "page", "label", "state", "meaning", "remedy")
@@ -31,9 +32,16 @@ def gallery(month: Month) -> None:
     settings = load_settings()
     check_months(settings, [month])
     with open_installation(settings) as inst:
-        made = publish_gallery(inst, month, lambda: open_previews(inst))
-    address = settings.store_address("archive")
-    typer.echo(f"{address if '://' in address else Path(address).absolute()}/{made.key}")
+        publish_gallery(inst, month, lambda: open_previews(inst))
+    typer.echo(gallery_address(settings, month))
+
+
+def gallery_address(settings: Settings, month: str) -> str:
+    """The start page of the gallery of ``month``: a path from the root, or an address in a bucket."""
+    from asset_pipeline.archive.gallery.publish import gallery_prefix
+
+    archive = settings.store_address("archive")
+    return f"{archive if '://' in archive else Path(archive).absolute()}/{gallery_prefix(month)}index.html"
 
 
 def export(

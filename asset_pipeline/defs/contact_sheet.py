@@ -1,6 +1,7 @@
 """A month at a glance on its page in Dagster: some of its pictures, small, as data in Markdown.
 
-A few of each document rather than many of the first. The images are made in decoder processes, like those of the
+A few of each document rather than many of the first, and none twice. Names stand in rows of their own below the
+pictures, since in one cell they would hang beside them. The images are made in decoder processes, like those of the
 gallery, which has them all. Dagster keeps what it is told for ever, so the sheet is held below ``MOST_CHARACTERS``.
 """
 
@@ -20,6 +21,8 @@ from asset_pipeline.ledger.reading import DocumentRow, ShownPicture
 from asset_pipeline.work.previews import open_previews
 
 MOST_PICTURES = 24
+LOOKED_AT = 4 * MOST_PICTURES
+"""Pictures of which those are chosen: the same logo may open every document."""
 MOST_CHARACTERS = 190_000
 COLUMNS = 3
 
@@ -31,7 +34,11 @@ def contact_sheet(
 ) -> dg.MarkdownMetadataValue | None:
     """Pictures of ``month`` that are archived and shown; None when there is none."""
     with inst.ledger.read() as conn:
-        shown = reading.shown_pictures(conn, month, MOST_PICTURES)
+        found = reading.shown_pictures(conn, month, LOOKED_AT)
+    looks: dict[str, ShownPicture] = {}
+    for row in found:
+        looks.setdefault(row.display, row)
+    shown = list(looks.values())[:MOST_PICTURES]
     if not shown:
         return None
     images = _thumbnails(inst, shown, workers)
@@ -41,11 +48,11 @@ def contact_sheet(
         if (body := images.get(row.display)) is None:
             continue
         told = f"{_escaped(names.get(row.job_id, row.report_id))}, page {row.page}"
-        cell = f"![{told}](data:image/webp;base64,{base64.b64encode(body).decode('ascii')}) {told}"
-        left -= len(cell) + 3
+        image = f"![{told}](data:image/webp;base64,{base64.b64encode(body).decode('ascii')})"
+        left -= len(image) + len(told) + 6
         if left < 0:
             break
-        cells.append(cell)
+        cells.append((image, told))
     return dg.MetadataValue.md(_table(cells)) if cells else None
 
 
@@ -61,12 +68,13 @@ def _thumbnails(inst: Installation, shown: Sequence[ShownPicture], workers: int 
     return made
 
 
-def _table(cells: Sequence[str]) -> str:
+def _table(cells: Sequence[tuple[str, str]]) -> str:
+    """Rows of pictures, each with a row of names below it."""
     width = min(COLUMNS, len(cells))
     lines = ["|" + " |" * width, "|" + "---|" * width]
     for at in range(0, len(cells), width):
-        row = [*cells[at : at + width], *[""] * (width - len(cells[at : at + width]))]
-        lines.append(f"|{'|'.join(row)}|")
+        part = [*cells[at : at + width], *[("", "")] * (width - len(cells[at : at + width]))]
+        lines += [f"|{'|'.join(row)}|" for row in zip(*part, strict=True)]
     return "\n".join(lines)
 
 

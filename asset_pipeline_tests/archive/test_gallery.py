@@ -9,6 +9,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from threading import Barrier
+from typing import Any
 
 from PIL import Image
 
@@ -53,7 +55,8 @@ def test_a_gallery_is_a_folder_that_names_only_what_is_in_it(inst: Installation,
     made = gallery(inst)
     found = files(inst)
     assert made.key == f"galleries/{MONTH}/index.html"
-    assert {"index.html", "gallery.css", "gallery.js", "month.js"} <= found.keys()
+    fixed = {"index.html", "gallery.css", "shared.js", "page.js", "gallery.js", "month.js", "without_preview.json"}
+    assert fixed <= found.keys()
     month = month_of(inst)
     named = {f"data/{month['texts']}.js"}
     for document in month["documents"]:
@@ -64,7 +67,7 @@ def test_a_gallery_is_a_folder_that_names_only_what_is_in_it(inst: Installation,
             assert len(items) == len(codes)
             named |= {f"thumbnails/{item[7]}.webp" for item in items if item[-1]}
         named |= {page["sheet"][0] for page in value(found[f"data/{document['details']}.js"]).values()}
-    assert named == found.keys() - {"index.html", "gallery.css", "gallery.js", "month.js", "without_preview.json"}
+    assert named == found.keys() - fixed
 
 
 def test_the_totals_are_those_of_the_ledger(inst: Installation, submit: Callable) -> None:
@@ -242,6 +245,26 @@ def test_a_picture_that_costs_its_decoder_has_no_preview_and_takes_no_other_with
     for _ in range(2):
         assert publish_gallery(inst, MONTH, lambda: lossy_previews(inst)).written == 1, "it says how often it tried"
     assert publish_gallery(inst, MONTH, lambda: lossy_previews(inst)).written == 0, "and then gives up"
+
+
+def test_a_document_with_few_pages_does_not_keep_the_others_waiting(inst: Installation, submit: Callable) -> None:
+    submit("a.pdf", [10])
+    submit("b.pdf", [20])
+    work_month(inst, MONTH)
+    both = Barrier(2, timeout=20)
+
+    class Together(DecoderPreviews):
+        def pages(self, *asked: Any) -> None:
+            both.wait()
+            super().pages(*asked)
+
+    @contextmanager
+    def together() -> Iterator[Together]:
+        with ThreadPoolExecutor(4) as threads, DecoderPool(2, inst.policy, engines=ENGINES) as pool:
+            yield Together(inst, pool, threads)
+
+    publish_gallery(inst, MONTH, together)
+    assert len([name for name in files(inst) if name.startswith("pages/")]) == 2
 
 
 def test_a_document_that_waits_or_is_being_worked_is_late(inst: Installation, submit: Callable) -> None:

@@ -27,6 +27,7 @@ def test_a_month_is_run_looked_at_asked_and_taken_along(command: Callable, place
     assert ended.status == 0, ended.err
     index = place / ".asset_pipeline" / "archive" / "galleries" / MONTH / "index.html"
     assert index.is_file()
+    assert f"{MONTH} {index}" in " ".join(ended.out.split()), "a run ends with what to open"
 
     shown = command("gallery", MONTH)
     assert (shown.status, shown.out) == (0, f"{index}\n"), shown.err

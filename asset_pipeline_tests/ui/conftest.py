@@ -1,4 +1,4 @@
-"""A browser, and a month with one of everything to look at in it."""
+"""A browser, and a month with one of everything to look at in it, a page for each reason to miss a picture included."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+import pikepdf
 import pytest
 
+from asset_pipeline.archive.catalogue import publish_catalogue
 from asset_pipeline.archive.gallery.publish import publish_gallery
 from asset_pipeline.installation import open_installation
 from asset_pipeline.intake.admission import admit_month
@@ -35,10 +37,16 @@ MADE_UP = (
 )
 
 
+PAGE = 87
+MISSING = {"no_picture": "none.pdf", "late": "late.pdf", "quarantined": "held.pdf", "decorative": "hairline.pdf"}
+"""Documents that show nothing on page 87, by the reason."""
+
+
 @dataclass(frozen=True, slots=True)
 class Month:
     """The folder of a gallery and what the ledger says of its month."""
 
+    home: Path
     folder: Path
     summary: MonthSummary
 
@@ -57,14 +65,37 @@ def month(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
         (inbox / collection / MONTH).mkdir(parents=True, exist_ok=True)
         shutil.copy(FIXTURES / name, inbox / collection / MONTH / document)
     drop_document(settings, HOSTILE, [10, 20], month=MONTH)
+    for cause, name in MISSING.items():
+        if cause != "late":
+            _drop_without_picture(inbox / "city" / MONTH / name, cause)
     with open_installation(settings) as inst:
         admit_month(inst, MONTH, utc_now, wait=True)
         work_month(inst, MONTH)
-        drop_document(settings, "being-worked.pdf", [30], month=MONTH)
+        drop_document(settings, MISSING["late"], [30], month=MONTH)
         admit_month(inst, MONTH, utc_now, wait=True)
         drop_document(settings, "just-dropped.pdf", [40], month=MONTH)
         take_inventory(inst, utc_now(), MONTH)
         publish_gallery(inst, MONTH, lambda: open_previews(inst))
+        publish_catalogue(inst, MONTH)
         with inst.ledger.read() as conn:
             summary = reading.month_summary(conn, MONTH)
-    yield Month(Path(settings.store_address("archive"), "galleries", MONTH), summary)
+    yield Month(settings.home, Path(settings.store_address("archive"), "galleries", MONTH), summary)
+
+
+def _drop_without_picture(path: Path, cause: str) -> None:
+    """A document of 87 pages; the last one draws nothing, a hairline, or a picture whose bytes are cut short."""
+    with pikepdf.new() as pdf:
+        for _ in range(PAGE):
+            page = pdf.add_blank_page(page_size=(200, 200))
+        if cause != "no_picture":
+            picture = pdf.make_stream(b"short" if cause == "quarantined" else bytes(192))
+            picture.Type, picture.Subtype, picture.ColorSpace = (
+                pikepdf.Name.XObject,
+                pikepdf.Name.Image,
+                pikepdf.Name.DeviceRGB,
+            )
+            picture.Width, picture.Height, picture.BitsPerComponent = 8, 8, 8
+            page.Resources = pikepdf.Dictionary(XObject=pikepdf.Dictionary(Im0=picture))
+            height = 1 if cause == "decorative" else 100
+            page.Contents = pdf.make_stream(b"q 100 0 0 %d 20 20 cm /Im0 Do Q" % height)
+        pdf.save(path)

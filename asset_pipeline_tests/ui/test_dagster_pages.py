@@ -1,4 +1,8 @@
-"""A month from the partition dialog to its gallery, as a media editor does it: in Dagster's own pages, in a browser."""
+"""A month from the partition dialog to its gallery, as a media editor does it: in Dagster's own pages, in a browser.
+
+While that goes on, somebody drops documents into another month, and one into a wrong place; the sensor takes them. All
+of it is one test, because Dagster takes long to start and the sensor looks only every 30 seconds.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
@@ -26,9 +31,11 @@ from asset_pipeline.ledger import reading
 from asset_pipeline.settings import load_settings
 from asset_pipeline_tests.ui.browsing import keep_picture
 from asset_pipeline_tests.ui.conftest import FIXTURES
+from asset_pipeline_tests.ui.drops import LARGE, SMALL, WRONG_PLACE, drop_all
 
 ROOT = Path(asset_pipeline.__file__).parents[1]
-MONTH = "2026-10"
+MONTH, DROPPED_IN = "2026-10", "2026-09"
+SETTLE_SECONDS = 5
 JOB = "/locations/asset_pipeline.definitions/jobs/monthly_archive"
 PATIENCE = 180
 """Seconds for anything that starts processes; a busy machine takes long."""
@@ -56,7 +63,9 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         running = subprocess.Popen(
             [sys.executable, "-m", "asset_pipeline.cli", "ui", "--port", str(port)],
             cwd=place,
-            env=kept | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_SETTLE_SECONDS": "0", "ASSET_PIPELINE_WORKERS": "2"},
+            env=kept
+            | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_WORKERS": "2"}
+            | {"ASSET_PIPELINE_SETTLE_SECONDS": str(SETTLE_SECONDS)},
             stdout=log,
             stderr=log,
             start_new_session=True,
@@ -66,6 +75,8 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
         yield Served(f"http://127.0.0.1:{port}", place / ".asset_pipeline")
     finally:
         _end(running)
+        for large in [path for path in place.rglob("*") if path.is_file() and path.stat().st_size >= LARGE]:
+            large.unlink()
 
 
 def _end(running: subprocess.Popen[bytes]) -> None:
@@ -104,15 +115,24 @@ def launch(page: Page, served: Served) -> str:
     return found[0]
 
 
-RUNS = "{ runsOrError { ... on Runs { results { runId status } } } }"
+RUNS = "{ runsOrError { ... on Runs { results { runId status tags { key value } } } } }"
+TICKS = """{ sensorOrError(sensorSelector: {repositoryLocationName: "asset_pipeline.definitions",
+  repositoryName: "__repository__", sensorName: "new_uploads"}) {
+  ... on Sensor { sensorState { ticks(limit: 50) { timestamp endTimestamp status skipReason runIds } } } } }"""
+
+
+def ask(page: Page, served: Served, query: str) -> Any:
+    """The only part of Dagster's answer to ``query``."""
+    answer = page.request.post(f"{served.address}/graphql", data={"query": query}).json()
+    (part,) = answer["data"].values()
+    return part
 
 
 def wait_for_green(page: Page, served: Served, run: str) -> None:
     """Until the run whose id begins with ``run`` has ended well; the asset's pages say in progress before."""
     until = time.monotonic() + PATIENCE
     while time.monotonic() < until:
-        answer = page.request.post(f"{served.address}/graphql", data={"query": RUNS}).json()
-        states = {row["runId"][:8]: row["status"] for row in answer["data"]["runsOrError"]["results"]}
+        states = {row["runId"][:8]: row["status"] for row in ask(page, served, RUNS)["results"]}
         assert states[run] not in ("FAILURE", "CANCELED")
         if states[run] == "SUCCESS":
             return
@@ -120,8 +140,24 @@ def wait_for_green(page: Page, served: Served, run: str) -> None:
     raise AssertionError("the run did not end")
 
 
+def wait_for_two_ticks(page: Page, served: Served, settled: float) -> list[dict[str, Any]]:
+    """All ticks of the sensor up to the second one after the moment ``settled``, which may still be to come."""
+    until = time.monotonic() + PATIENCE
+    while time.monotonic() < until:
+        ticks = ask(page, served, TICKS)["sensorState"]["ticks"]
+        done = sorted((tick for tick in ticks if tick["endTimestamp"]), key=lambda tick: tick["timestamp"])
+        if len(after := [at for at, tick in enumerate(done) if tick["timestamp"] >= settled]) >= 2:
+            return done[: after[1] + 1]
+        time.sleep(1)
+    raise AssertionError("the sensor does not look")
+
+
 @pytest.mark.timeout(900)
-def test_a_month_from_the_partition_dialog_to_its_gallery(browser: Browser, served: Served) -> None:
+def test_a_month_is_run_from_the_partition_dialog_while_the_sensor_takes_another(
+    browser: Browser, served: Served
+) -> None:
+    drop_all(served.home / "inbox", DROPPED_IN)
+    settled = time.time() + SETTLE_SECONDS
     page = browser.new_page(viewport={"width": 1400, "height": 900})
     page.set_default_timeout(PATIENCE * 1000)
     expect.set_options(timeout=PATIENCE * 1000)
@@ -144,12 +180,37 @@ def test_a_month_from_the_partition_dialog_to_its_gallery(browser: Browser, serv
         expect(page.get_by_text("pictures are quarantined").first).to_be_visible()
         keep_picture(page, "dagster-checks")
 
+        taken_by_the_sensor(page, served, settled)
+
         page.goto(f"{served.address}/assets/image_gallery?view=partitions&partition={MONTH}")
         expect(page.get_by_text(f"galleries/{MONTH}/index.html").first).to_be_visible()
         compare_with_gallery(page, served, shown)
     finally:
         expect.set_options(timeout=5_000)
         page.close()
+
+
+def taken_by_the_sensor(page: Page, served: Served, settled: float) -> None:
+    """Both documents that were dropped are archived, and the page of the month says where to move the third."""
+    ticks = wait_for_two_ticks(page, served, settled)
+    assert {tick["status"] for tick in ticks} <= {"SUCCESS", "SKIPPED"}
+    asked = {run for tick in ticks for run in tick["runIds"]}
+    month = {"key": "dagster/partition", "value": DROPPED_IN}
+    runs = [row["runId"] for row in ask(page, served, RUNS)["results"] if month in row["tags"]]
+    assert runs and set(runs) <= asked, "two ticks after it has settled at the latest, and once"
+    for run in runs:
+        wait_for_green(page, served, run[:8])
+    with open_installation(load_settings(home=served.home)) as inst, inst.ledger.read() as conn:
+        documents = reading.documents_of_month(conn, DROPPED_IN)
+    dropped = sorted((row.source_bytes, row.state, row.archived, row.quarantined) for row in documents)
+    assert dropped == [(SMALL, "succeeded", 0, 0), (LARGE, "succeeded", 1, 1)]
+
+    page.set_viewport_size({"width": 1600, "height": 900})
+    page.goto(f"{served.address}/assets/source_documents?view=partitions&partition={DROPPED_IN}")
+    for told in (WRONG_PLACE, "Move the file to collection/YYYY-MM/name."):
+        expect(page.get_by_text(told).first).to_be_in_viewport(ratio=1)
+    keep_picture(page, "dagster-wrong-place")
+    page.set_viewport_size({"width": 1400, "height": 900})
 
 
 def told_by_ledger(served: Served) -> dict[str, str]:
@@ -193,7 +254,8 @@ def compare_with_gallery(page: Page, served: Served, shown: dict[str, str]) -> N
     page.keyboard.press("Escape")
     page.click("text=Clear")
     page.set_viewport_size({"width": 390, "height": 800})
-    page.locator(".document").first.scroll_into_view_if_needed()
+    page.evaluate("scrollTo(0, 0)")
+    expect(page.locator(".card img").first).to_be_in_viewport()
     page.emulate_media(color_scheme="dark")
     keep_picture(page, "gallery-phone")
     assert json.loads((served.home / "archive" / "galleries" / MONTH / "without_preview.json").read_text()) == {}

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
+from typer.testing import CliRunner
 
+from asset_pipeline.cli.app import app
 from asset_pipeline_tests.ui.browsing import Watch, watch
-from asset_pipeline_tests.ui.conftest import HOSTILE, Month
+from asset_pipeline_tests.ui.conftest import HOSTILE, MISSING, PAGE, Month
 
 DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 800}
 
@@ -66,12 +70,12 @@ def test_the_totals_are_those_of_the_ledger(shown: Shown, month: Month) -> None:
 def test_pictures_are_found_by_document_kind_status_and_text(shown: Shown, month: Month) -> None:
     page, found = shown.page, shown.page.locator("#found")
     main = month.summary.archived + month.summary.derived + month.summary.quarantined
-    expect(found).to_contain_text(f"{main} pictures in 8 documents")
+    expect(found).to_contain_text(f"{main} pictures in 11 documents")
     page.select_option("#kind", "vector_figure")
     expect(found).to_contain_text("2 pictures in 1 document")
     page.click("text=Clear")
     page.select_option("#status", "quarantined")
-    expect(found).to_contain_text("1 picture in 1 document")
+    expect(found).to_contain_text("2 pictures in 2 documents")
     page.click("text=Clear")
     page.select_option("#document", label="dune-restoration.pdf")
     expect(found).to_contain_text("9 pictures in 1 document")
@@ -112,8 +116,12 @@ def test_a_quarantined_picture_says_why_and_what_to_do(shown: Shown) -> None:
 def test_a_page_shows_its_pictures_in_place(shown: Shown) -> None:
     page = shown.page
     page.select_option("#document", label="coastline-atlas.pdf")
-    page.locator(".card", has_text="Map 1").click()
+    card = page.locator(".card", has_text="Map 1")
+    size, resolution = (words.inner_text() for words in card.locator(".size > span").all())
+    card.click()
     expect(page.locator("#page-title")).to_have_text("Page 2")
+    for words in (size, resolution):
+        expect(page.locator("#picture")).to_contain_text(words)
     expect(page.locator(".sheet > img")).to_be_visible()
     sheet, box = page.locator(".sheet").bounding_box(), page.locator(".sheet button[aria-pressed=true]").bounding_box()
     assert sheet and box
@@ -125,12 +133,33 @@ def test_a_page_shows_its_pictures_in_place(shown: Shown) -> None:
 
 def test_every_cause_of_a_missing_picture_is_one_step_away(shown: Shown) -> None:
     assert "draws no picture" in shown.find_page("volunteer-handbook.pdf", 2)
-    assert "Late" in shown.find_page("being-worked.pdf", 87)
     assert "waits in the inbox" in shown.find_page("just-dropped.pdf", 87)
     assert "held back" in shown.find_page("coastline-atlas.pdf", 3)
     assert "needs a password" in shown.find_page("board-minutes.pdf", 87)
     assert "No such page" in shown.find_page("coastline-atlas.pdf", 87)
     assert "in the archive" in shown.find_page("saltmarsh-annual-report.pdf", "ii")
+
+
+@pytest.mark.parametrize("cause", MISSING)
+def test_why_page_87_is_missing_is_told_alike_by_gallery_command_line_and_sql(
+    shown: Shown, month: Month, cause: str
+) -> None:
+    """Each in one step; where only the document can tell, it tells for each of its pages."""
+    name = MISSING[cause]
+    sql = f"SELECT state, meaning, remedy FROM pages WHERE document = '{name}' AND coalesce(page, {PAGE}) = {PAGE}"
+    (told,) = asked(month, "page", name, str(PAGE))
+    assert told["state"] == cause
+    assert asked(month, "catalogue", "query", sql) == [{part: told[part] for part in ("state", "meaning", "remedy")}]
+    answer = shown.find_page(name, PAGE)
+    assert f"{told['meaning']} {told['remedy']}".rstrip() in answer
+    assert answer.splitlines()[0] == {"decorative": "Only decoration"}.get(cause, cause.replace("_", " ").capitalize())
+
+
+def asked(month: Month, *arguments: str) -> Any:
+    """What the command line answers, as JSON."""
+    ended = CliRunner().invoke(app, [*arguments, "--format", "json"], env={"ASSET_PIPELINE_HOME": str(month.home)})
+    assert ended.exit_code == 0, ended.output
+    return json.loads(ended.stdout)
 
 
 def test_a_document_shows_the_state_of_all_its_pages(shown: Shown) -> None:
@@ -180,7 +209,8 @@ def test_a_hostile_name_is_shown_as_what_it_is(shown: Shown) -> None:
 def test_an_address_leads_to_a_page(shown: Shown, month: Month) -> None:
     shown.page.select_option("#document", label="coastline-atlas.pdf")
     shown.page.locator(".card").first.click()
-    address = shown.page.url
+    expect(shown.page.locator("#page")).to_be_visible()
+    address = shown.page.evaluate("location.href")
     assert "#" in address
     shown.page.keyboard.press("Escape")
     shown.page.goto("about:blank")
@@ -209,7 +239,14 @@ def test_a_phone_shows_it_without_scrolling_sideways(browser: Browser, month: Mo
     page.goto(month.address)
     page.wait_for_selector(".card img")
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]
-    assert page.locator(".card").nth(1).bounding_box()["x"] > 150, "two pictures side by side"
+    second = page.locator(".card").nth(1)
+    expect(second).to_be_in_viewport()
+    assert second.bounding_box()["x"] > 150, "two pictures side by side, without scrolling"
+    expect(page.locator("#kind")).to_be_hidden()
+    page.click("#more")
+    page.select_option("#kind", "vector_figure")
+    expect(page.locator("#found")).to_contain_text("2 pictures in 1 document")
+    page.click("#clear")
     page.locator(".card").first.click()
     expect(page.locator("#page-close")).to_be_in_viewport()
     assert page.evaluate("document.documentElement.scrollWidth") <= PHONE["width"]

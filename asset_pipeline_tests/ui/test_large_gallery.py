@@ -116,6 +116,14 @@ FILTER = """async ([id, value]) => {
   return performance.now() - began;
 }"""
 
+CLEAR_AND_JUMP = """() => {
+  const clear = document.getElementById("clear");
+  clear.focus();
+  clear.click();
+  scrollTo(0, document.documentElement.scrollHeight);
+}"""
+"""In one go, as a hand that is faster than the browser does it: the whole list has its height at once."""
+
 
 def test_ten_thousand_pictures_open_light_and_filter_at_once(browser: Browser, large: Path) -> None:
     page = browser.new_page(viewport={"width": 1400, "height": 900})
@@ -137,9 +145,12 @@ def test_ten_thousand_pictures_open_light_and_filter_at_once(browser: Browser, l
     ):
         assert page.evaluate(FILTER, [field, value]) < 5 * 200, value
         expect(page.locator("#found")).to_contain_text(found)
-    page.click("text=Clear")
-    page.evaluate("scrollTo(0, document.documentElement.scrollHeight)")
-    expect(page.locator(".document").last.locator(".card").last).to_be_visible()
+    page.evaluate(CLEAR_AND_JUMP)
+    expect(page.locator(".document").last.locator(".card").last).to_be_in_viewport()
+    page.keyboard.press("Home")
+    expect(page.locator(".card").first).to_be_in_viewport()
+    page.keyboard.press("End")
+    expect(page.locator(".document").last.locator(".card").last).to_be_in_viewport()
     assert page.locator(".card").count() < 2_000
     assert seen.complaints == []
     page.close()

@@ -212,7 +212,7 @@ def _pages_by_picture(pages: list[Page]) -> dict[str, int]:
 
 
 def _item(page: Page, row: Placement, files: dict[str, PictureRow], used: dict[str, int]) -> list[Any]:
-    """The fields of a picture, in the order that ``static/gallery.js`` names (FIELDS)."""
+    """The fields of a picture, in the order that ``static/shared.js`` names (FIELDS)."""
     original, display = files.get(row.picture or ""), files.get(row.display or "")
     size = display or original
     return [

@@ -29,7 +29,9 @@ from asset_pipeline.installation import Installation
 from asset_pipeline.storage.store import Store
 
 PARALLEL_PUTS = 8
-STATIC = ("gallery.css", "gallery.js")
+DOCUMENTS_AT_ONCE = 4
+"""Whose pages are drawn: with one alone, decoders would be idle at the end of each, and most have few pages."""
+STATIC = ("gallery.css", "shared.js", "page.js", "gallery.js")
 WITHOUT = "without_preview.json"
 TRIES = 3
 """How often a preview is tried: a decoder may be lost to a busy machine, or to the picture itself."""
@@ -60,7 +62,7 @@ class Previews(Protocol):
         ...
 
     def pages(self, source_hash: str, wanted: Sequence[tuple[int, bool]], keep: Callable[[PageImage], None]) -> None:
-        """Of pages of an admitted source: number, and whether the page may be drawn."""
+        """Of pages of an admitted source: number, and whether the page may be drawn. Called by several threads."""
         ...
 
 
@@ -196,9 +198,12 @@ def _make_previews(
     if missing or any(pages.values()):
         with open_previews() as previews:
             previews.thumbnails(missing, lambda digest, file, sha256: folder.put_new(_thumbnail(digest), file, sha256))
-            for source_hash, numbers in pages.items():
-                if numbers:
-                    previews.pages(source_hash, numbers, partial(_keep_page, folder, source_hash))
+
+            def draw(source_hash: str) -> None:
+                previews.pages(source_hash, pages[source_hash], partial(_keep_page, folder, source_hash))
+
+            with ThreadPoolExecutor(DOCUMENTS_AT_ONCE, "pages") as threads:
+                _finish(threads.map(draw, [source_hash for source_hash, numbers in pages.items() if numbers]))
     thumbnails = {_thumbnail(digest) for digest in displays}
     folder.wanted |= thumbnails & folder.there.keys()
     without = thumbnails - folder.there.keys()

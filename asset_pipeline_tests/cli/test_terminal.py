@@ -1,0 +1,40 @@
+"""What a person at a terminal reads beside the answer."""
+
+from __future__ import annotations
+
+import os
+import pty
+import subprocess
+import sys
+from pathlib import Path
+
+from asset_pipeline_tests.cli.conftest import ROOT
+
+
+def on_a_terminal(place: Path, *arguments: str) -> list[str]:
+    """Lines of standard error of a command whose standard error is a terminal."""
+    terminal, inside = pty.openpty()
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("ASSET_PIPELINE_", "DAGSTER"))}
+    running = subprocess.Popen(
+        [sys.executable, "-m", "asset_pipeline.cli", *arguments],
+        cwd=place,
+        env=kept | {"PYTHONPATH": str(ROOT)},
+        stdout=subprocess.DEVNULL,
+        stderr=inside,
+    )
+    os.close(inside)
+    told = b""
+    try:
+        while part := os.read(terminal, 65536):
+            told += part
+    except OSError:
+        pass  # how Linux says that nobody writes there any more
+    os.close(terminal)
+    assert running.wait(60) == 0
+    return told.decode().splitlines()
+
+
+def test_what_a_person_should_know_is_one_line_in_plain_words(place: Path) -> None:
+    (note,) = on_a_terminal(place, "status", "--format", "json")
+    assert note.startswith("Note: A key that signs")
+    assert "asset_pipeline." not in note
