@@ -51,6 +51,10 @@ class StorageError(PipelineError):
         self.hint = hint
 
 
+class LedgerLocked(StorageError):
+    """Another transaction kept the ledger to itself for too long: no fault of what was to be written."""
+
+
 class IntegrityError(PipelineError):
     """Bytes or records contradict each other; nothing was overwritten."""
 

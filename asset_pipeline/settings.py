@@ -39,6 +39,12 @@ class Settings(BaseSettings):
     workers: int = Field(0, ge=0, description="decoder processes; 0 means one a core")
     sandbox: bool = Field(True, description="false reads documents without a cage, where a system cannot fork")
     settle_seconds: float = Field(10.0, ge=0, description="how long an upload must stay unchanged")
+    queued_bytes: int = Field(
+        4 * 1024**3, gt=0, description="bytes that one collection may have queued or in work; more waits in the inbox"
+    )
+    store_slots: int = Field(
+        0, ge=0, description="workers of all machines that may fetch from or write to the stores at once; 0: all"
+    )
     lease_seconds: float = Field(90.0, gt=0, description="how long a worker holds a unit without renewing")
     pages_per_unit: int = Field(200, gt=0, description="pages of one unit of work")
     actor_header: str = Field("", description="header in which a proxy before the web pages names who is logged in")

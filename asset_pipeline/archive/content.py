@@ -9,9 +9,11 @@ that the same ledger always gives the same bytes. A job that did not succeed vou
 from __future__ import annotations
 
 import hashlib
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import Any
 
 import rfc8785
@@ -38,7 +40,7 @@ class Edition:
     deleted_at: datetime | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ReportState:
     """A settled job as the ledger has it, ready to be written down."""
 
@@ -47,10 +49,10 @@ class ReportState:
     content: dict[str, Any]
     units: list[dict[str, Any]]
 
-    @property
+    @cached_property
     def content_digest(self) -> str:
-        """SHA-256 (hex) of the canonical content."""
-        return sha256_hex(rfc8785.dumps(self.content))
+        """SHA-256 (hex) of the canonical content, which for a long document is what takes the longest here."""
+        return sha256_hex(canonical_bytes(self.content))
 
     def is_told_by(self, latest: RowMapping | None) -> bool:
         """Whether the ledger's row of the newest edition is of this state: another one is due otherwise."""
@@ -115,6 +117,43 @@ def read_report(conn: Connection, job_id: str) -> ReportState | None:
 def extraction_digest(policy_body: dict[str, Any]) -> str:
     """Digest of the parts of a recorded policy that can change a result; equals ``Policy.extraction_digest``."""
     return sha256_hex(rfc8785.dumps({part: policy_body[part] for part in _EXTRACTION_PARTS}))
+
+
+def canonical_bytes(content: Any) -> bytes:
+    """What ``rfc8785.dumps`` gives, several times faster where the standard library writes numbers in the same way."""
+    try:
+        return _encode(_plain(content)).encode()
+    except _Unusual:
+        return rfc8785.dumps(content)
+
+
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
+_LARGEST_WHOLE = 2**53 - 1
+
+
+class _Unusual(Exception):
+    """A value that the two may write differently."""
+
+
+def _plain(value: Any) -> Any:
+    """``value`` with whole floats as integers, which is how RFC 8785 writes them. Raises _Unusual."""
+    kind = type(value)
+    if kind is float:
+        size = abs(value)
+        if value.is_integer() and size <= _LARGEST_WHOLE:
+            return int(value)
+        if not 1e-4 <= size < 1e16:  # beyond, one of the two writes an exponent; also what is no number
+            raise _Unusual
+        return value
+    if kind is dict:
+        if not all(type(key) is str and key.isascii() for key in value):  # others sort by UTF-16
+            raise _Unusual
+        return {key: _plain(item) for key, item in value.items()}
+    if kind is list or kind is tuple:
+        return [_plain(item) for item in value]
+    if kind is str or kind is bool or value is None or (kind is int and -_LARGEST_WHOLE <= value <= _LARGEST_WHOLE):
+        return value
+    raise _Unusual
 
 
 def sha256_hex(body: bytes) -> str:

@@ -16,6 +16,7 @@ import typer
 
 from asset_pipeline.cli import console, interrupts
 from asset_pipeline.cli.console import Bar, Format, Sheet
+from asset_pipeline.cli.gallery import gallery_address
 from asset_pipeline.cli.status import attention_sheet, document_rows, month_row, needs_attention, upload_row
 from asset_pipeline.errors import ConfigurationError, UsageError
 
@@ -152,6 +153,7 @@ def _run_months(settings: Settings, months: list[str], workers: int | None, form
             Sheet("Months", COLUMNS, rows, QUIET),
             attention_sheet(attention),
             Sheet("Manifests", ("month", "manifests"), rows),
+            Sheet("To open in a browser", ("month", "gallery"), rows),
         ],
         {"months": rows, "attention": attention, "failed_checks": failed, "rejected_uploads": rejected},
     )
@@ -159,7 +161,7 @@ def _run_months(settings: Settings, months: list[str], workers: int | None, form
     if _attempts(settings, months) == tried:
         console.say("No extraction work was done: everything was there already.")
     if any(row["uploads_waiting"] for row in rows):
-        console.say("Some uploads still change; run again when they are complete.")
+        console.say("Some uploads wait; `asset-pipeline status` says for what. Run again then.")
     if any(check["broken"] for check in failed):
         raise typer.Exit(BROKEN)
 
@@ -216,7 +218,13 @@ def _results(
     with open_installation(settings) as inst, inst.ledger.read() as conn:
         for month in months:
             row = month_row(reading.month_summary(conn, month))
-            where = f"{settings.store_address('archive')}/manifests/{month}"
-            rows.append(row | {"seconds": round(seconds[month], 2), "manifests": where})
+            rows.append(
+                row
+                | {
+                    "seconds": round(seconds[month], 2),
+                    "manifests": f"{settings.store_address('archive')}/manifests/{month}",
+                    "gallery": gallery_address(settings, month),
+                }
+            )
             attention += filter(needs_attention, document_rows(conn, month, inst.policy.show_names))
     return rows, attention

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from sqlalchemy import Connection
 
     from asset_pipeline.installation import Installation
+    from asset_pipeline.intake.deferral import Deferral
     from asset_pipeline.ledger.reading import DocumentRow, MonthSummary
     from asset_pipeline.ledger.uploads import Upload
 
@@ -35,6 +36,7 @@ MONTH_COLUMNS = (
     "figures",
     "quarantined",
     "uploads_waiting",
+    "uploads_deferred",
     "uploads_rejected",
     "uploads_duplicate",
 )
@@ -44,6 +46,7 @@ QUIET = (
     "decorative",
     "figures",
     "uploads_waiting",
+    "uploads_deferred",
     "uploads_rejected",
     "uploads_duplicate",
 )
@@ -110,20 +113,25 @@ def attention_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
 
 
 def _read(inst: Installation, month: str | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    from asset_pipeline.intake.deferral import deferrals
     from asset_pipeline.intake.inventory import take_inventory
     from asset_pipeline.ledger import reading
     from asset_pipeline.ledger.uploads import UploadState, list_uploads
 
-    take_inventory(inst, datetime.now(UTC))
+    now = datetime.now(UTC)
+    take_inventory(inst, now)
     shown = (UploadState.WAITING, UploadState.REJECTED, UploadState.DUPLICATE)
     names = inst.policy.show_names
     with inst.ledger.read() as conn:
         wanted = reading.months(conn) if month is None else [month]
         summaries = [month_row(reading.month_summary(conn, known)) for known in wanted]
         rows = [row for known in wanted for row in document_rows(conn, known, names)]
+        held = deferrals(inst, conn, now)
         # One in a wrong place is of no month, so it is shown with each.
         uploads = [row for row in list_uploads(conn, states=shown) if month is None or row.month in (month, None)]
-    return summaries, rows + [upload_row(row, names) for row in uploads]
+    for summary in summaries:
+        summary["uploads_deferred"] = sum(row.upload_id in held and row.month == summary["month"] for row in uploads)
+    return summaries, rows + [upload_row(row, names, held.get(row.upload_id)) for row in uploads]
 
 
 def document_rows(conn: Connection, month: str, show_names: bool) -> list[dict[str, Any]]:
@@ -194,16 +202,17 @@ def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -
     }
 
 
-def upload_row(row: Upload, show_names: bool) -> dict[str, Any]:
-    """An upload that became no job as a row of ``ROW_COLUMNS``."""
-    reasons = [row.reason.value] if row.reason else []
-    words = _in_words(reasons) if reasons else _UPLOADS_IN_WORDS[row.state.value]
+def upload_row(row: Upload, show_names: bool, deferral: Deferral | None = None) -> dict[str, Any]:
+    """An upload that became no job as a row of ``ROW_COLUMNS``; with ``deferral``, when it will."""
+    words = _in_words([row.reason.value]) if row.reason else _UPLOADS_IN_WORDS[row.state.value]
+    if deferral is not None:
+        words = {"meaning": deferral.meaning, "remedy": deferral.remedy}
     return {
         "month": row.month,
         "what": "upload",
         "collection": row.collection,
         "name": (row.name or row.key) if show_names else row.upload_id,
-        "state": row.state.value,
+        "state": "deferred" if deferral else row.state.value,
         "reason": row.reason.value if row.reason else None,
         **words,
         "pages": None,

@@ -21,6 +21,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from asset_pipeline.defs.abandoned import name_worker
 from asset_pipeline.defs.coordinator import actor_of_run
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.errors import PipelineError, StorageError
@@ -32,10 +33,15 @@ RETRIES = dg.RetryPolicy(max_retries=4, delay=10, backoff=dg.Backoff.EXPONENTIAL
 
 
 @contextmanager
-def told_to_dagster(pipeline: Pipeline, run: dg.DagsterRun | None = None) -> Iterator[None]:
-    """Turn what ends the work of a step into what Dagster should do about it; its events name who asked for ``run``."""
-    if run is not None and (actor := actor_of_run(run.tags)):
-        act_as(actor)  # of the whole process, which is this run's: its threads record events as well
+def told_to_dagster(pipeline: Pipeline, context: dg.AssetExecutionContext | None = None) -> Iterator[None]:
+    """Turn what ends the work of a step into what Dagster should do about it.
+
+    With the ``context`` of a step: its events name who asked for the run, and the run names its process.
+    """
+    if context is not None:
+        name_worker(context)
+        if actor := actor_of_run(context.run.tags):
+            act_as(actor)  # of the whole process, which is this run's: its threads record events as well
     try:
         yield
     except dg.Failure:

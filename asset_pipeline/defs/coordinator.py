@@ -13,6 +13,7 @@ from dagster import DagsterRun
 from dagster._core.run_coordinator import QueuedRunCoordinator, SubmitRunContext
 from dagster._core.workspace.context import WorkspaceRequestContext
 
+from asset_pipeline.defs.run_tags import priority
 from asset_pipeline.evidence.actor import Actor, Source
 from asset_pipeline.settings import load_settings
 
@@ -24,21 +25,21 @@ _SOURCES: Mapping[str, Source] = {"authenticated": "authenticated", "claimed": "
 
 
 class PeopleRunCoordinator(QueuedRunCoordinator):
-    """Dagster's queue, with the tags above set on what the web pages submit."""
+    """Dagster's queue, with the tags above set on what the web pages submit, and a place in it for every run."""
 
     def submit_run(self, context: SubmitRunContext) -> DagsterRun:
         header = load_settings().actor_header
-        if _from_the_pages(context):
+        by_hand = _from_the_pages(context)
+        added = priority(context.dagster_run.tags, by_hand=by_hand)
+        if by_hand:
             name = context.get_request_header(header) if header else None
             tags = context.dagster_run.tags
             if name:
-                tags = {ACTOR: Actor(name, "authenticated").name, ACTOR_SOURCE: "authenticated"}
+                added |= {ACTOR: Actor(name, "authenticated").name, ACTOR_SOURCE: "authenticated"}
             elif ACTOR in tags or ACTOR_SOURCE in tags:
-                tags = {ACTOR: Actor(tags.get(ACTOR, NOBODY), "claimed").name, ACTOR_SOURCE: "claimed"}
-            else:
-                tags = {}
-            if tags:
-                self._instance.add_run_tags(context.dagster_run.run_id, tags)
+                added |= {ACTOR: Actor(tags.get(ACTOR, NOBODY), "claimed").name, ACTOR_SOURCE: "claimed"}
+        if added:
+            self._instance.add_run_tags(context.dagster_run.run_id, added)
         return super().submit_run(context)
 
 

@@ -43,8 +43,8 @@ def build_evidence_log() -> dg.AssetsDefinition:
         description="The signed log of everything that was admitted, archived, decided and deleted. Covered by a "
         "checkpoint in the archive, and in the second store where there is one, and verified as a whole.",
     )
-    def evidence_log(pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        with told_to_dagster(pipeline), pipeline.open() as inst:
+    def evidence_log(context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             inst.checkpoints.seal()
             proof = prove_ledger(inst, inst.trust(), processes=1)
         return dg.MaterializeResult(check_results=[_judged(proof)], metadata=_sums(proof))

@@ -34,8 +34,8 @@ def build_leftovers() -> dg.AssetsDefinition:
         "900 seconds in which nobody works, and half-written files of the stores. 0 is usual; a number that stays "
         "above it says that runs are killed.",
     )
-    def leftovers(pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        with told_to_dagster(pipeline), pipeline.open() as inst:
+    def leftovers(context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             done = sweep(inst, pipeline.clock())
         return dg.MaterializeResult(
             metadata={

@@ -56,7 +56,7 @@ def build_deletions() -> dg.AssetsDefinition:
         "thumbnails, quarantined bytes. Each deletion is an event before and after; hashes are kept.",
     )
     def deletions(context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             now = pipeline.clock()
             done = apply(inst, now, lambda: open_previews(inst, pipeline.workers))
             forgotten = _forget_runs(inst, context.instance, now)

@@ -18,6 +18,15 @@ MONTH = "asset_pipeline/month"
 COLLECTIONS = "asset_pipeline/collections"
 TRIGGER = "asset_pipeline/trigger"
 
+PRIORITY = "dagster/priority"
+"""Runs that wait in the queue start in this order, the highest number first."""
+
+BY_HAND, FEW_UPLOADS, BULK = 10, 5, -10
+"""What somebody waits for goes before a few new files, those before a whole import, and backfills come last."""
+
+MOST_FEW = 50
+"""Uploads of a month that are few."""
+
 MOST_COLLECTIONS = 10
 
 _ASKED_BY = {
@@ -36,6 +45,14 @@ def tag_run(context: dg.AssetExecutionContext, inst: Installation, documents: Se
         more = [f"and {len(collections) - MOST_COLLECTIONS} more"] if len(collections) > MOST_COLLECTIONS else []
         tags[COLLECTIONS] = ", ".join([*collections[:MOST_COLLECTIONS], *more])
     context.instance.add_run_tags(context.run.run_id, tags)
+
+
+def priority(tags: Mapping[str, str], *, by_hand: bool) -> dict[str, str]:
+    """The tag for the place in the queue of a run with ``tags``, where it has none yet."""
+    if PRIORITY in tags:
+        return {}
+    place = BULK if "dagster/backfill" in tags else BY_HAND if by_hand else 0
+    return {PRIORITY: str(place)} if place else {}
 
 
 def trigger(tags: Mapping[str, str]) -> str:

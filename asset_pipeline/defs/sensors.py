@@ -17,6 +17,7 @@ from asset_pipeline.defs.abandoned import fail_abandoned_runs
 from asset_pipeline.defs.assets.extraction_policy import observation_when_changed
 from asset_pipeline.defs.border import told_to_dagster
 from asset_pipeline.defs.resources import Pipeline
+from asset_pipeline.defs.run_tags import FEW_UPLOADS, MOST_FEW, PRIORITY
 from asset_pipeline.installation import Installation
 from asset_pipeline.intake.inventory import Inventory, take_inventory
 from asset_pipeline.ledger import reading
@@ -26,6 +27,9 @@ if TYPE_CHECKING:
     from dagster._core.definitions.unresolved_asset_job_definition import UnresolvedAssetJobDefinition as AssetJob
 
 SECONDS = 30
+UNCOVERED_SECONDS = 30
+"""With the time between two ticks, no event of a process that was killed stays uncovered for more than a minute."""
+
 NO_INBOX = "There is no inbox yet. Make the folder inbox in the home of the installation, or set ASSET_PIPELINE_INBOX."
 
 
@@ -43,6 +47,7 @@ def build_new_uploads(months: dg.PartitionsDefinition[str], job: "AssetJob") -> 
     )
     def new_uploads(context: dg.SensorEvaluationContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.SensorResult:
         with told_to_dagster(pipeline), pipeline.open() as inst:
+            inst.checkpoints.catch_up(UNCOVERED_SECONDS)
             fail_abandoned_runs(context.instance)
             if _is_brand_new(inst):
                 return dg.SensorResult(skip_reason=NO_INBOX)
@@ -55,7 +60,12 @@ def build_new_uploads(months: dg.PartitionsDefinition[str], job: "AssetJob") -> 
             context.log.warning("Files in the inbox that cannot be taken, by reason: %s", _in_words(seen["rejected"]))
         return dg.SensorResult(
             run_requests=[
-                dg.RunRequest(run_key=f"{month}:{digest}", partition_key=month) for month, digest in news.items()
+                dg.RunRequest(
+                    run_key=f"{month}:{digest}",
+                    partition_key=month,
+                    tags={PRIORITY: str(FEW_UPLOADS)} if len(inventory.settled[month]) <= MOST_FEW else {},
+                )
+                for month, digest in news.items()
             ],
             skip_reason=None if news else _skip_reason(seen),
             cursor=json.dumps(seen, sort_keys=True),
@@ -87,6 +97,7 @@ def _seen(inventory: Inventory, news: Mapping[str, str], impossible: int) -> dic
         "files": inventory.files,
         "months_with_news": len(news),
         "waiting": len(inventory.waiting),
+        "deferred": sum(map(len, inventory.deferred.values())),
         "rejected": dict(sorted(rejected.items())),
     }
 
@@ -106,6 +117,8 @@ def _skip_reason(seen: Mapping[str, object]) -> str:
     parts = ["Nothing new in the inbox."]
     if seen["waiting"]:
         parts.append(f"{seen['waiting']} files have to stay unchanged a little longer.")
+    if seen["deferred"]:
+        parts.append(f"{seen['deferred']} files wait until less of their collection is queued; `status` says when.")
     if seen["rejected"]:
         parts.append(f"Cannot be taken: {_in_words(seen['rejected'])}.")
     return " ".join(parts)

@@ -7,7 +7,7 @@ all. A document is told by its name where the policy shows names, else by its re
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from typing import TypeVar
 
@@ -15,6 +15,7 @@ import dagster as dg
 from sqlalchemy import Connection
 
 from asset_pipeline.installation import Installation
+from asset_pipeline.intake.deferral import Deferral
 from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow, UnreadPage
 from asset_pipeline.ledger.uploads import Upload, UploadState, list_uploads
@@ -157,8 +158,10 @@ def _quarantined(conn: Connection, documents: Iterable[DocumentRow]) -> Iterator
                     yield document, placement, page.page
 
 
-_WAITING = "It is still being written, or was seen only once."
-_WAIT = "Nothing: it is taken as soon as it stays unchanged."
+_UNSETTLED = (
+    "It is still being written, or was seen only once.",
+    "Nothing: it is taken as soon as it stays unchanged.",
+)
 
 
 def open_uploads(conn: Connection, month: str) -> list[Upload]:
@@ -167,12 +170,14 @@ def open_uploads(conn: Connection, month: str) -> list[Upload]:
     return waiting + list_uploads(conn, states=[UploadState.REJECTED])
 
 
-def uploads(inst: Installation, found: Sequence[Upload]) -> dg.TableMetadataValue:
-    """What lies in the inbox and was not taken, with what to rename or wait for."""
+def uploads(inst: Installation, found: Sequence[Upload], deferred: Mapping[str, Deferral]) -> dg.TableMetadataValue:
+    """What lies in the inbox and was not taken, with what to rename or wait for, and until when."""
+    words = {upload_id: (held.meaning, held.remedy) for upload_id, held in deferred.items()}
     columns: Columns[Upload] = (
         ("upload", "string", lambda row: row.key if inst.policy.show_names else row.upload_id),
+        # The page is narrow: what to rename comes before why.
+        ("what_to_do", "string", lambda row: remedy(row.reason) or words.get(row.upload_id, _UNSETTLED)[1]),
+        ("what_happened", "string", lambda row: meaning(row.reason) or words.get(row.upload_id, _UNSETTLED)[0]),
         ("state", "string", lambda row: row.state.value),
-        ("what_happened", "string", lambda row: meaning(row.reason) or _WAITING),
-        ("what_to_do", "string", lambda row: remedy(row.reason) or _WAIT),
     )
     return table(columns, found)

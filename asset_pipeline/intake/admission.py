@@ -10,9 +10,10 @@ were stored before are read once more, and put right where they are not what the
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from itertools import zip_longest
 from pathlib import Path
 
 from sqlalchemy import Connection, select
@@ -20,6 +21,7 @@ from sqlalchemy import Connection, select
 from asset_pipeline.errors import UsageError
 from asset_pipeline.extraction.engine import engine_for, extractor_version, load_engine
 from asset_pipeline.installation import Installation
+from asset_pipeline.intake.deferral import FRESH_SECONDS, allowance_of
 from asset_pipeline.intake.install_key import install_key
 from asset_pipeline.intake.inventory import Inventory, take_inventory
 from asset_pipeline.intake.keys import open_months
@@ -44,7 +46,8 @@ PATIENCE = 3
 class Admission:
     """What became of a month's uploads in one go. ``job_ids`` are the jobs that are new, refused ones included.
 
-    ``requeued`` uploads repeat bytes whose job was given up, and which is worked again.
+    ``requeued`` uploads repeat bytes whose job was given up, and which is worked again; ``deferred`` ones stay in the
+    inbox until less of their collection is queued.
     """
 
     admitted: int = 0
@@ -53,6 +56,7 @@ class Admission:
     refused: int = 0
     rejected: int = 0
     waiting: int = 0
+    deferred: int = 0
     job_ids: list[str] = field(default_factory=list)
 
 
@@ -78,17 +82,31 @@ def admit_month(
     tell = progress or _silent
     inventory = _settle(inst, month, now, tell, sleep) if wait else take_inventory(inst, now(), month)
     admission = Admission(rejected=len(inventory.rejected), waiting=len(inventory.waiting))
+    admission.deferred = len(inventory.deferred.get(month, []))
     settled, refused = inventory.settled.get(month, []), inventory.refused.get(month, [])
     if not settled and not refused:
         return admission
     extractors = _Extractors(inst)
     key = install_key(inst.settings)
-    due = settled + _allowed_now(inst, refused, extractors)
+    due = list(_in_turns(settled + _allowed_now(inst, refused, extractors)))
+    allowance = allowance_of(inst, FRESH_SECONDS)
     for done, upload in enumerate(due):
         tell("admit", done, len(due))
+        if not allowance.takes(upload):
+            admission.deferred += 1
+            continue
         _count(admission, _admit_upload(inst, upload, key, extractors, now))
     tell("admit", len(due), len(due))
     return admission
+
+
+def _in_turns(due: Sequence[Upload]) -> Iterator[Upload]:
+    """One of each collection, then the next of each: a small collection waits for no bulk import."""
+    of_collections: dict[str | None, list[Upload]] = {}
+    for upload in due:
+        of_collections.setdefault(upload.collection, []).append(upload)
+    for turn in zip_longest(*of_collections.values()):
+        yield from (upload for upload in turn if upload is not None)
 
 
 @dataclass(slots=True)

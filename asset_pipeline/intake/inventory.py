@@ -15,7 +15,9 @@ from itertools import islice
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.installation import Installation
+from asset_pipeline.intake.deferral import Allowance, allowance_of
 from asset_pipeline.intake.keys import Months, is_ignored, open_months, parse_key, recordable
+from asset_pipeline.ledger.backlog import last_admissions
 from asset_pipeline.ledger.database import Ledger
 from asset_pipeline.ledger.uploads import (
     OPEN,
@@ -44,6 +46,8 @@ class Inventory:
     files: int = 0
     settled: dict[str, list[Upload]] = field(default_factory=dict)
     """Per month: uploads that may be admitted now."""
+    deferred: dict[str, list[Upload]] = field(default_factory=dict)
+    """Per month: uploads that have settled, but whose collection has as much queued as it may have."""
     refused: dict[str, list[Upload]] = field(default_factory=dict)
     """Per month: uploads whose job was refused at the door, and which are still there."""
     waiting: list[Upload] = field(default_factory=list)
@@ -51,14 +55,12 @@ class Inventory:
     rejected: list[Upload] = field(default_factory=list)
     """Uploads whose place in the inbox makes no sense."""
 
-    @property
-    def news(self) -> dict[str, str]:
-        """Per month with something to admit: a digest of what that is, the same for the same uploads."""
-        return {month: _digest(found) for month, found in sorted(self.settled.items())}
+    news: dict[str, str] = field(default_factory=dict)
+    """Per month with something to admit: a digest of what that is, the same for the same uploads."""
 
     def open_ids(self) -> set[str]:
         """Ids of everything here that is waiting or rejected."""
-        settled = (upload for found in self.settled.values() for upload in found)
+        settled = (upload for found in (self.settled, self.deferred) for some in found.values() for upload in some)
         return {upload.upload_id for upload in (*settled, *self.waiting, *self.rejected)}
 
 
@@ -67,13 +69,15 @@ def take_inventory(inst: Installation, now: datetime, month: str | None = None) 
     inventory = Inventory()
     months = open_months(inst.settings, now)
     settle = timedelta(seconds=inst.settings.settle_seconds)
+    allowance = allowance_of(inst)
     entries = _entries(inst.inbox, month)
     while page := list(islice(entries, PAGE)):
         sightings = [_look(entry, months) for entry in page if not is_ignored(entry.key)]
         inventory.files += len(sightings)
         for upload in _record(inst.ledger, sightings, now, settle):
-            _sort_in(inventory, upload, settle)
+            _sort_in(inventory, upload, settle, allowance)
     _supersede_rest(inst.ledger, month, inventory.open_ids(), now)
+    inventory.news = _news(inst.ledger, inventory)
     return inventory
 
 
@@ -137,11 +141,12 @@ def _is_due(sighting: Sighting, row: Upload | None, settle: timedelta) -> bool:
     return row.state is UploadState.WAITING and not row.settled(settle)
 
 
-def _sort_in(inventory: Inventory, upload: Upload, settle: timedelta) -> None:
+def _sort_in(inventory: Inventory, upload: Upload, settle: timedelta, allowance: Allowance) -> None:
     if upload.state is UploadState.REJECTED:
         inventory.rejected.append(upload)
     elif upload.state is UploadState.WAITING and upload.settled(settle):
-        inventory.settled.setdefault(str(upload.month), []).append(upload)
+        found = inventory.settled if allowance.takes(upload) else inventory.deferred
+        found.setdefault(str(upload.month), []).append(upload)
     elif upload.state is UploadState.WAITING:
         inventory.waiting.append(upload)
     elif upload.state in (UploadState.ADMITTED, UploadState.DUPLICATE) and upload.reason:
@@ -156,5 +161,20 @@ def _supersede_rest(ledger: Ledger, month: str | None, present: set[str], now: d
             supersede_vanished(tx, gone, now)
 
 
-def _digest(found: Sequence[Upload]) -> str:
-    return hashlib.sha256("\n".join(sorted(upload.upload_id for upload in found)).encode()).hexdigest()
+def _news(ledger: Ledger, inventory: Inventory) -> dict[str, str]:
+    """A digest a month of all that has settled, deferred or not: what is worked meanwhile makes no news of the rest.
+
+    Once something else of the same collections was taken in, the room that there was may have gone to that, and what
+    was news before is news again.
+    """
+    admitted: dict[str, datetime] = {}
+    if not inventory.deferred.keys().isdisjoint(inventory.settled):
+        with ledger.read() as conn:
+            admitted = last_admissions(conn)
+    news = {}
+    for month, found in sorted(inventory.settled.items()):
+        deferred = inventory.deferred.get(month, [])
+        marks = {str(admitted.get(str(upload.collection))) for upload in deferred}
+        told = sorted(upload.upload_id for upload in (*found, *deferred)) + sorted(marks)
+        news[month] = hashlib.sha256("\n".join(told).encode()).hexdigest()
+    return news

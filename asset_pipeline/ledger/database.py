@@ -15,7 +15,7 @@ from sqlalchemy import Connection, Engine, inspect, text
 from sqlalchemy.exc import DatabaseError, DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from asset_pipeline.errors import ConfigurationError, LedgerBehindError, StorageError
+from asset_pipeline.errors import ConfigurationError, LedgerBehindError, LedgerLocked, StorageError
 from asset_pipeline.ledger.engines import make_engine
 from asset_pipeline.ledger.events import RECORDED
 from asset_pipeline.ledger.incidents import Incident
@@ -181,6 +181,7 @@ _EXPLANATIONS = {
     "connection refused": "Nobody answers at the ledger's address.",
     "no such file or directory": "Nobody answers at the ledger's address.",
     "could not translate host name": "The host of the ledger is not known.",
+    "lock timeout": "The ledger stayed locked by another process.",
     "timeout": "The ledger did not answer in time.",
     "timed out": "The ledger did not answer in time.",
     "is locked": "The ledger stayed locked by another process.",
@@ -205,4 +206,5 @@ _REMEDIES = {
 def _failure(error: Exception) -> StorageError:
     told = str(error).lower()
     what = next((what for sign, what in _EXPLANATIONS.items() if sign in told), "The ledger's database failed.")
-    return StorageError(what, _REMEDIES.get(what, "Check that the database is up and has space."))
+    kind = LedgerLocked if what == _EXPLANATIONS["is locked"] else StorageError
+    return kind(what, _REMEDIES.get(what, "Check that the database is up and has space."))

@@ -30,7 +30,7 @@ def requeue_job(tx: Connection, job_id: str, now: datetime, states: tuple[str, .
     before = job_of(tx, job_id, lock=True)
     again = {"state": "queued", "reason": None, "finished_at": None, "queued_at": now}
     movable = (jobs.c.job_id == job_id, jobs.c.state.in_(states), jobs.c.expired_at.is_(None))
-    moved = update(jobs).where(*movable).values(again)
+    moved = update(jobs).where(*movable).values(again | {"inspected_until": None}).values(lost_workers=0)
     if tx.execute(moved).rowcount != 1:
         return False
     fresh = dict.fromkeys(("lease_until", "worker", "not_before", "reason"))

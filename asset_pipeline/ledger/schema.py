@@ -137,6 +137,9 @@ jobs = Table(
     Column("encrypted", String(16)),
     Column("pages", Integer),
     Column("tries", Integer, nullable=False, doc="retries already spent, over all units"),
+    Column("inspections", Integer, nullable=False, server_default="0", doc="fence of the last inspection"),
+    Column("inspected_until", UtcDateTime, doc="lease of the worker that inspects it"),
+    Column("lost_workers", Integer, nullable=False, server_default="0", doc="inspections whose lease ran out"),
     Column("queued_at", UtcDateTime, nullable=False),
     Column("started_at", UtcDateTime),
     Column("finished_at", UtcDateTime),
@@ -145,9 +148,19 @@ jobs = Table(
     Column("expired_at", UtcDateTime, doc="when retention took note that archive_until had passed; never undone"),
     _states("state", "queued", "running", "succeeded", "failed_permanently", "dead_lettered"),
     Index("ix_jobs_month_state", "month", "state"),
+    Index("ix_jobs_state", "state"),
     Index("ix_jobs_report_id", "report_id"),
     Index("ix_jobs_archive_until", "archive_until"),
     Index("ix_jobs_source_hash", "source_hash"),
+)
+
+slots = Table(
+    "slots",
+    metadata,
+    Column("provider", String(32), primary_key=True),
+    Column("slot", Integer, primary_key=True, autoincrement=False),
+    Column("holder", String(26)),
+    Column("until", UtcDateTime, doc="lease of the holder; None: free"),
 )
 
 units = Table(

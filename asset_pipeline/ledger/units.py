@@ -4,16 +4,16 @@ A claim raises the unit's fence number, and every later write names the fence it
 that lost its lease while it slept finds a newer fence, gets ``LeaseLost`` and changes nothing. The
 fence decides, not the clock: a lease that ran out but that nobody took over is still good. A worker that
 vanished is counted apart from failures, and what it was at is then worked alone, so that a document that
-kills its worker ends by itself and takes no other with it. What a unit delivers is recorded by ``publication``.
+kills its worker ends by itself and takes no other with it. Which comes next is told by ``turns``, what a unit
+delivers is recorded by ``publication``.
 """
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, and_, case, exists, func, insert, or_, select, update
 
@@ -22,11 +22,9 @@ from asset_pipeline.ledger import breaches
 from asset_pipeline.ledger.events import record_event
 from asset_pipeline.ledger.identity import attempt_id_of, unit_id_of
 from asset_pipeline.ledger.jobs import OPEN, job_of
-from asset_pipeline.ledger.next_action import DECODER_LOST, MAX_LOST_WORKERS, SUSPECT_AFTER, final_state
+from asset_pipeline.ledger.next_action import DECODER_LOST, MAX_LOST_WORKERS, final_state
 from asset_pipeline.ledger.schema import attempts, jobs, units
 from asset_pipeline.reasons import Reason
-
-Item = TypeVar("Item")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,27 +69,11 @@ def plan_units(tx: Connection, job_id: str, ranges: Sequence[tuple[int, int | No
     return len(rows)
 
 
-def claimable(conn: Connection, month: str, now: datetime) -> list[str]:
-    """Units of ``month`` that may be claimed now, in turns over collections and over the jobs of each."""
-    return _claimable(conn, month, now, units.c.lost_workers < SUSPECT_AFTER)
-
-
-def suspects(conn: Connection, month: str, now: datetime) -> list[str]:
-    """Units that may be claimed now but were at hand when their workers were lost: to be worked one by one."""
-    return _claimable(conn, month, now, units.c.lost_workers >= SUSPECT_AFTER)
-
-
-def _claimable(conn: Connection, month: str, now: datetime, which: ColumnElement[bool]) -> list[str]:
-    query = (
-        select(jobs.c.collection, jobs.c.job_id, units.c.unit_id)
-        .join(jobs, jobs.c.job_id == units.c.job_id)
-        .where(jobs.c.month == month, jobs.c.state == "running", _may_be_claimed(now), which)
-        .order_by(jobs.c.collection, jobs.c.queued_at, jobs.c.job_id, units.c.sequence)
-    )
-    waiting: dict[str, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
-    for collection, job_id, unit_id in conn.execute(query):
-        waiting[collection][job_id].append(unit_id)
-    return list(_in_turns([list(_in_turns(of_jobs.values())) for of_jobs in waiting.values()]))
+def may_be_claimed(now: datetime) -> ColumnElement[bool]:
+    """Of ``units``: those that are queued and due, and those whose lease has run out."""
+    due = and_(units.c.state == "queued", or_(units.c.not_before.is_(None), units.c.not_before <= now))
+    dropped = and_(units.c.state == "running", units.c.lease_until <= now)
+    return or_(due, dropped)
 
 
 def claim_unit(
@@ -107,7 +89,7 @@ def claim_unit(
     running = exists().where(jobs.c.job_id == units.c.job_id, jobs.c.state == "running")
     statement = (
         update(units)
-        .where(units.c.unit_id == unit_id, _may_be_claimed(now), running)
+        .where(units.c.unit_id == unit_id, may_be_claimed(now), running)
         .values(
             state="running",
             fence=units.c.fence + 1,
@@ -267,22 +249,3 @@ def record_attempt(tx: Connection, event: str, claim: Claim, now: datetime, payl
 
 _TAKEN = ("job_id", "fence", "first_page", "last_page", "lost_decoders", "tries")
 """Columns of a claimed unit that its worker is told."""
-
-
-def _may_be_claimed(now: datetime) -> ColumnElement[bool]:
-    due = and_(units.c.state == "queued", or_(units.c.not_before.is_(None), units.c.not_before <= now))
-    dropped = and_(units.c.state == "running", units.c.lease_until <= now)
-    return or_(due, dropped)
-
-
-def _in_turns(groups: Iterable[Sequence[Item]]) -> Iterator[Item]:
-    """One of each group, then the next of each, until all are used up."""
-    waiting = [iter(group) for group in groups]
-    while waiting:
-        still = []
-        for group in waiting:
-            for item in group:
-                yield item
-                still.append(group)
-                break
-        waiting = still

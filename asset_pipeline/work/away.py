@@ -3,7 +3,8 @@
 A store, database or disk that is away is nobody's document's fault: the work is given back at no cost and
 the run ends. A failure while all of them answer is about the object at hand, and is charged to its
 document, because one that always fails must end some day. The stores are asked after the failure: asking
-costs a few requests, and guessing from the error would get either of the two wrong.
+costs a few requests, and guessing from the error would get either of the two wrong. Only a ledger that somebody
+else had locked says so itself: once it answers again, nothing tells what was in the way.
 """
 
 from __future__ import annotations
@@ -12,14 +13,16 @@ import shutil
 
 from sqlalchemy import select
 
-from asset_pipeline.errors import StorageError
+from asset_pipeline.errors import LedgerLocked, StorageError
 from asset_pipeline.installation import Installation
 from asset_pipeline.storage.folder import FolderStore
 
 
 def is_away(inst: Installation, error: StorageError, needed_bytes: int = 0) -> bool:
     """Whether ``error`` would meet any document. ``needed_bytes`` is what the work folder had to take."""
-    return error.hint is not None or not _all_answer(inst) or not _has_room(inst, needed_bytes)
+    if isinstance(error, LedgerLocked) or error.hint is not None:
+        return True
+    return not _all_answer(inst) or not _has_room(inst, needed_bytes)
 
 
 def check_mounted(inst: Installation) -> None:

@@ -19,7 +19,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import CancelledError
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from functools import cache
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -34,7 +34,7 @@ from asset_pipeline.extraction.sandbox.child import describe
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.ledger.schema import signing_keys
 from asset_pipeline.settings import Settings, load_settings
-from asset_pipeline.work.executor import TURN_SECONDS, Answer, Task
+from asset_pipeline.work.executor import TURN_SECONDS, Answer, Call, NextCalls, Task
 
 try:
     from distributed import Client, Future, KilledWorker, Security, Status, Worker, get_worker
@@ -50,6 +50,11 @@ CONNECT_SECONDS = 20
 WARN_SECONDS = 60.0
 """How often a run says that it waits for a first worker."""
 
+COUNT_SECONDS = 5.0
+"""How often a run counts the threads of the workers, which come and go."""
+
+LEAST_ROOM = 4
+
 
 class DistributedExecutor:
     """Tasks of the scheduler that the settings name. Leaving it cancels what is not done."""
@@ -59,36 +64,51 @@ class DistributedExecutor:
         self._same = same_as(inst)
         self._client: Client | None = None
         self._warned = time.monotonic() - WARN_SECONDS
+        self._counted = time.monotonic() - COUNT_SECONDS
+        self._threads = 0
 
-    def run(self, task: Task[Answer], ids: Sequence[str], stopping: threading.Event) -> Iterator[Answer]:
+    def run(self, next_calls: NextCalls[Answer], stopping: threading.Event) -> Iterator[Answer]:
         """See ``UnitExecutor``. Raises StorageError when the scheduler is lost, ConfigurationError for a worker of
         another version or ledger.
         """
         ended: SimpleQueue[Future[Any]] = SimpleQueue()
-        futures = self._submit(task, ids)
-        for future in futures:
-            future.add_done_callback(ended.put)
+        under_way: set[Future[Any]] = set()
         try:
-            left = len(futures)
-            while left and not stopping.is_set():
+            while not stopping.is_set():
+                room = self._room() - len(under_way)
+                for future in self._submit(next_calls(room)) if room > 0 else ():
+                    under_way.add(future)
+                    future.add_done_callback(ended.put)
+                if not under_way:
+                    return
                 try:
                     future = ended.get(timeout=TURN_SECONDS)
                 except Empty:
                     self._look_around()
                     continue
-                left -= 1
+                under_way.discard(future)
                 yield from self._answers(future)
         finally:
-            self._cancel([future for future in futures if not future.done()])
+            self._cancel([future for future in under_way if not future.done()])
 
-    def _submit(self, task: Task[Answer], ids: Sequence[str]) -> list[Future[Any]]:
-        if not ids:
+    def _submit(self, calls: Sequence[Call[Answer]]) -> list[Future[Any]]:
+        if not calls:
             return []
+        tasks, ids = zip(*calls, strict=True)
         # Each call is one of its own, and none is repeated by Dask because it failed.
         futures: list[Future[Any]] = self._opened.map(
-            at_bench, [task] * len(ids), ids, [self._same] * len(ids), pure=False, retries=0, batch_size=1000
+            at_bench, tasks, ids, [self._same] * len(ids), pure=False, retries=0
         )
         return futures
+
+    def _room(self) -> int:
+        """How many calls may be under way: enough for every thread that there is now to find its next one waiting."""
+        now = time.monotonic()
+        if now - self._counted >= COUNT_SECONDS:
+            self._counted = now
+            with suppress(OSError, TimeoutError):  # a scheduler that is gone is noticed elsewhere
+                self._threads = sum(self._opened.nthreads().values())
+        return max(self._threads + (self._threads + 1) // 2, LEAST_ROOM)
 
     def _answers(self, future: Future[Any]) -> Iterator[Any]:
         """The answer, if there is one: a lost worker is told from the ledger, when the lease has run out."""

@@ -1,16 +1,18 @@
 """Where work runs: one interface, and the form that runs on this machine.
 
-An executor does one task (``plan_job``, ``work_unit``) once an id and yields what it answers, in the order in which
-calls end. It knows nothing of ledgers or documents: claims, retries and fences belong to ``unit``, the loop to
-``month``. The local form is threads, because each call only waits for a decoder process of its own; the heavy work is
-never in this process. It waits in short turns and looks whether it should stop: an exception from a signal in the
-middle of ``concurrent.futures`` could leave its locks held, and every thread waiting. Many machines: ``distributed``.
+An executor is asked to call tasks (``plan_job``, ``work_unit``), each with an id, and yields what they answer, in the
+order in which calls end. It asks for the next calls when it has room for them and not before, so that whose turn it
+is can be decided at the last moment. It knows nothing of ledgers or documents: claims, retries and fences belong to
+``unit``, the loop to ``month``. The local form is threads, because each call only waits for a decoder process of its
+own; the heavy work is never in this process. It waits in short turns and looks whether it should stop: an exception
+from a signal in the middle of ``concurrent.futures`` could leave its locks held, and every thread waiting. Many
+machines: ``distributed``.
 """
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from queue import Empty, SimpleQueue
 from types import TracebackType
@@ -44,13 +46,21 @@ class Task(Protocol[Answered]):
         ...
 
 
+Call = tuple[Task[Answer], str]
+"""A task and the id to call it with."""
+
+NextCalls = Callable[[int], Sequence[Call[Answer]]]
+"""Asked for that many calls at most; an empty answer means that there is none now."""
+
+
 class UnitExecutor(Protocol):
-    """Does a task once an id and yields the answers as they come. An exception of a call is raised here."""
+    """Does what it is told next and yields the answers as they come. An exception of a call is raised here."""
 
-    def run(self, task: Task[Answer], ids: Sequence[str], stopping: threading.Event) -> Iterator[Answer]:
-        """Answers for ``ids``, in the order in which they end; fewer once ``stopping`` is set, or a machine was lost.
+    def run(self, next_calls: NextCalls[Answer], stopping: threading.Event) -> Iterator[Answer]:
+        """Answers, in the order in which calls end, until none is under way and ``next_calls`` knows no other.
 
-        An abandoned, stopped or failed iteration starts no further call.
+        Calls that were lost with a machine have no answer. An abandoned, stopped or failed iteration starts no
+        further call.
         """
         ...
 
@@ -62,28 +72,31 @@ class LocalExecutor:
         self._inst = inst
         self._clock = clock
         self._pool = DecoderPool(workers, inst.policy, caged=inst.settings.sandbox)
+        self._room = workers + (workers + 1) // 2  # a thread finds its next call, and no call waits for long
         self._threads = ThreadPoolExecutor(max_workers=workers, thread_name_prefix="unit")
 
-    def run(self, task: Task[Answer], ids: Sequence[str], stopping: threading.Event) -> Iterator[Answer]:
+    def run(self, next_calls: NextCalls[Answer], stopping: threading.Event) -> Iterator[Answer]:
         """See ``UnitExecutor``."""
         ended: SimpleQueue[Future[Answer]] = SimpleQueue()
-        futures = [
-            self._threads.submit(task, self._inst, self._pool, ident, stopping=stopping, clock=self._clock)
-            for ident in ids
-        ]
-        for future in futures:
-            future.add_done_callback(ended.put)
+        under_way: set[Future[Answer]] = set()
         try:
-            left = len(futures)
-            while left and not stopping.is_set():
+            while not stopping.is_set():
+                for task, ident in next_calls(self._room - len(under_way)) if len(under_way) < self._room else ():
+                    future = self._threads.submit(
+                        task, self._inst, self._pool, ident, stopping=stopping, clock=self._clock
+                    )
+                    under_way.add(future)
+                    future.add_done_callback(ended.put)
+                if not under_way:
+                    return
                 try:
                     future = ended.get(timeout=TURN_SECONDS)
                 except Empty:
                     continue
-                left -= 1
+                under_way.discard(future)
                 yield future.result()
         finally:
-            for future in futures:
+            for future in under_way:
                 future.cancel()
 
     def __enter__(self) -> Self:

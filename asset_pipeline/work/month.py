@@ -1,9 +1,10 @@
-"""Works a month until nothing in it is open: plan, attempt, wait for others, complete.
+"""Works a month until nothing in it is open: inspect, attempt, wait for others, complete.
 
 The ledger is the guard, not this loop: any number of processes may run it over one month at once.
 Each takes what it can claim, waits for the leases of the others, and takes over what they drop, so
-every caller returns with the whole month settled. Interrupted, or with a store away, it gives its units
-back at once and at no cost to them.
+every caller returns with the whole month settled. Whose turn it is is asked a few turns ahead and no
+further: a document that comes in meanwhile gets its turn beside those that were there before. Interrupted,
+or with a store away, it gives its units back at once and at no cost to them.
 """
 
 from __future__ import annotations
@@ -12,21 +13,21 @@ import logging
 import os
 import threading
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.failpoints import Failpoint, reached
 from asset_pipeline.installation import Installation
-from asset_pipeline.ledger import completion, units
+from asset_pipeline.ledger import completion, inspections, turns, units
 from asset_pipeline.work.clock import Clock, utc_now
-from asset_pipeline.work.executor import LocalExecutor, UnitExecutor
+from asset_pipeline.work.executor import Call, LocalExecutor, NextCalls, UnitExecutor
 from asset_pipeline.work.interrupts import signals_held
 from asset_pipeline.work.outdated import replace_outdated
-from asset_pipeline.work.plan import open_jobs, plan_job
+from asset_pipeline.work.plan import Planned, open_jobs, plan_job
 from asset_pipeline.work.unit import Outcome, UnitOutcome, work_unit
 
 logger = logging.getLogger(__name__)
@@ -35,6 +36,12 @@ Progress = Callable[[str, int, int], None]
 
 LONGEST_PAUSE_SECONDS = 0.5
 """Others may end long before their lease does, so the ledger is asked at least this often."""
+
+AHEAD = 32
+"""Turns that are asked for at once."""
+
+FRESH = timedelta(seconds=1)
+"""How long whose turn it is stays true: a document that comes in waits so long for its first turn."""
 
 _ENDED = frozenset({Outcome.PUBLISHED, Outcome.REFUSED, Outcome.DEAD_LETTERED})
 
@@ -113,14 +120,17 @@ class MonthLoop:
         self._clock = clock
         self._stopping = stopping or threading.Event()
         self._tally = _Tally()
+        self._waiting: deque[turns.Turn] = deque()
+        self._under_way: set[str] = set()
+        self._asked_at = clock()
+        self._inspected = self._to_inspect = self._to_end = 0
 
     def settle(self) -> MonthWork:
         """Return when no job of the month is open, whoever did the work, or when told to stop."""
         began = time.monotonic()
         try:
             while not self._stopping.is_set():
-                self._plan()
-                if self._attempt() or self._stopping.is_set():
+                if self._take_turns() or self._stopping.is_set():
                     continue
                 self._complete_left_over()
                 if not open_jobs(self._inst, self._month, "queued", "running"):
@@ -131,33 +141,59 @@ class MonthLoop:
             # A decoder that is lost from here on was ended by us, not by its document.
             self._stopping.set()
 
-    def _plan(self) -> None:
-        queued = open_jobs(self._inst, self._month, "queued")
-        for done, planned in enumerate(self._executor.run(plan_job, queued, self._stopping), start=1):
-            self._tally.documents += planned.reason is not None
-            self._progress("inspect", done, len(queued))
-
-    def _attempt(self) -> bool:
-        """Try each unit that may be claimed now; False when there was none."""
-        with self._inst.ledger.read() as conn:
-            claimable = units.claimable(conn, self._month, self._clock())
-            suspects = units.suspects(conn, self._month, self._clock())
-            total = self._tally.ended + units.busy(conn, self._month, self._clock())[0]
-        if claimable:
-            return self._attempt_all(claimable, total)
+    def _take_turns(self) -> bool:
+        """Do what may be begun, until nothing is left of it; False when there was nothing."""
+        if self._do(self._next_calls):
+            return True
         # One by one, so that a document that takes its worker along takes no other document along.
-        return any(self._attempt_all([unit_id], total) for unit_id in suspects)
+        with self._inst.ledger.read() as conn:
+            suspects = turns.next_suspects(conn, self._month, self._clock(), AHEAD)
+        return any(self._do(_once(_call_of(turn))) for turn in suspects)
 
-    def _attempt_all(self, unit_ids: list[str], total: int) -> bool:
+    def _next_calls(self, room: int) -> list[Call[Planned | UnitOutcome]]:
+        now = self._clock()
+        if not self._waiting or now - self._asked_at >= FRESH:
+            self._asked_at = now
+            with self._inst.ledger.read() as conn:
+                # Those that are under way may not be claimed yet, and are told again.
+                found = turns.next_turns(conn, self._month, now, AHEAD + len(self._under_way))
+                queued = inspections.count_queued(conn, self._month)
+                unsettled, _ = units.busy(conn, self._month, now)
+            self._to_inspect, self._to_end = self._inspected + queued, self._tally.ended + queued + unsettled
+            self._waiting = deque(turn for turn in found if turn.ident not in self._under_way)
+        taken = [self._waiting.popleft() for _ in range(min(room, len(self._waiting)))]
+        self._under_way.update(turn.ident for turn in taken)
+        return [_call_of(turn) for turn in taken]
+
+    def _do(self, next_calls: NextCalls[Planned | UnitOutcome]) -> bool:
+        """Whether anything was claimed. What a lost machine had under way is offered again by the next call."""
+        self._waiting.clear()
+        self._under_way.clear()
         claimed = False
-        for outcome in self._executor.run(work_unit, unit_ids, self._stopping):
-            self._tally.add(outcome)
-            claimed = claimed or outcome.outcome is not Outcome.NOT_CLAIMED
-            if outcome.outcome in _ENDED:
-                self._progress("extract", self._tally.ended, max(total, self._tally.ended))
-            if outcome.job_id:
-                self._complete(outcome.job_id)
+        for answer in self._executor.run(next_calls, self._stopping):
+            if isinstance(answer, Planned):
+                claimed = self._note_planned(answer) or claimed
+            else:
+                claimed = self._note_attempt(answer) or claimed
         return claimed
+
+    def _note_planned(self, planned: Planned) -> bool:
+        self._under_way.discard(planned.job_id)
+        if planned.claimed:
+            self._tally.documents += planned.reason is not None
+            self._inspected += 1
+            if not self._tally.ended:  # from then on the work is told, which goes on beside it
+                self._progress("inspect", self._inspected, max(self._to_inspect, self._inspected))
+        return planned.claimed
+
+    def _note_attempt(self, outcome: UnitOutcome) -> bool:
+        self._under_way.discard(outcome.unit_id)
+        self._tally.add(outcome)
+        if outcome.outcome in _ENDED:
+            self._progress("extract", self._tally.ended, max(self._to_end, self._tally.ended))
+        if outcome.job_id:
+            self._complete(outcome.job_id)
+        return outcome.outcome is not Outcome.NOT_CLAIMED
 
     def _complete_left_over(self) -> None:
         """Complete what a worker left that ended between its last unit and the completion."""
@@ -181,6 +217,15 @@ class MonthLoop:
         with self._inst.ledger.read() as conn:
             _, moment = units.busy(conn, self._month, self._clock())
         self._stopping.wait(pause_seconds(moment, self._clock()))
+
+
+def _call_of(turn: turns.Turn) -> Call[Planned | UnitOutcome]:
+    return (work_unit, turn.unit_id) if turn.unit_id else (plan_job, turn.job_id)
+
+
+def _once(call: Call[Planned | UnitOutcome]) -> NextCalls[Planned | UnitOutcome]:
+    left = [call]
+    return lambda room: [left.pop()] if left and room else []
 
 
 def _unseen(_stage: str, _done: int, _total: int) -> None:

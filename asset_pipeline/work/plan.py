@@ -1,8 +1,9 @@
 """Turns each queued job of a month into units of work, or refuses it.
 
 A decoder process opens the document and counts its pages; nothing of the document is read in this
-process. A job starts and gets its units in one transaction, so that a running job without units
-cannot exist. Two workers may plan the same job: the second changes nothing.
+process. One worker at a time inspects a job, under a lease (``ledger.inspections``): two processes on one month
+share the looking too, and a document that kills whoever opens it ends. A job starts and gets its units in one
+transaction, so that a running job without units cannot exist.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass
+from datetime import timedelta
+from functools import partial
 from itertools import count
 
 from sqlalchemy import RowMapping, select
 
-from asset_pipeline.errors import IntegrityError, StorageError
+from asset_pipeline.errors import IntegrityError, PipelineError, StorageError
 from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
 from asset_pipeline.installation import Installation
-from asset_pipeline.ledger import jobs, units
+from asset_pipeline.ledger import inspections, jobs, units
 from asset_pipeline.ledger.next_action import MAX_LOST_DECODERS, Action, Attempt, backoff, is_verdict, next_action
 from asset_pipeline.ledger.schema import jobs as jobs_table
 from asset_pipeline.model import Source
@@ -28,6 +32,8 @@ from asset_pipeline.reasons import Reason
 from asset_pipeline.work.away import check_mounted, is_away
 from asset_pipeline.work.clock import Clock, utc_now
 from asset_pipeline.work.inputs import SourceFacts, SourceGone, fetch_source, job_input
+from asset_pipeline.work.lease import patiently, renewed
+from asset_pipeline.work.slots import store_slot
 from asset_pipeline.work.workplace import private_workplace
 
 logger = logging.getLogger(__name__)
@@ -35,10 +41,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """What planning decided about a job. ``reason`` None means that it has units now."""
+    """What planning decided about a job. ``reason`` None means that it has units now, where it was ``claimed``."""
 
     job_id: str
     reason: Reason | None
+    claimed: bool = True
 
 
 def open_jobs(inst: Installation, month: str, *states: str) -> list[str]:
@@ -69,25 +76,31 @@ def plan_job(
 ) -> Planned:
     """Inspect the job's source; start the job with its units, or refuse it with the reason.
 
-    Raises StorageError when a store is away. Nothing is recorded then: the job is still queued. A source that cannot
-    be read although its store answers is tried again, with pauses, before the job is given up.
+    Raises StorageError when a store is away, ConfigurationError when this machine cannot work. Nothing is recorded
+    then: the job is still queued, and anybody's. A source that cannot be read although its store answers is tried
+    again, with pauses, before the job is given up.
     """
-    with inst.ledger.read() as conn:
-        job = jobs.job_of(conn, job_id)
+    if stopping is not None and stopping.is_set():
+        return Planned(job_id, None, claimed=False)
+    lease = timedelta(seconds=inst.settings.lease_seconds)
+    with inst.ledger.begin() as tx:
+        look = inspections.claim_inspection(tx, job_id, lease, clock())
+        job = jobs.job_of(tx, job_id)
+    if look is None:
+        return Planned(job_id, Reason(job["reason"]) if job["reason"] else None, claimed=False)
     try:
-        inspection = _inspect_patiently(inst, pool, job, stopping or threading.Event())
-    except IntegrityError as error:
-        if isinstance(error, SourceGone):
-            check_mounted(inst)
-        inspection = Inspection(_UNREAD, error.reason)
-    except _Stopped:
-        return Planned(job_id, None)
-    except DecoderLost as lost:
-        if stopping is not None and stopping.is_set():
+        with renewed(inst.ledger, lambda tx, now: inspections.renew_inspection(tx, look, lease, now), lease, clock):
+            inspection = _inspection_of(inst, pool, job, stopping or threading.Event(), clock)
+    except (_Stopped, PipelineError) as error:
+        with suppress(StorageError):  # it stays away: the lease runs out by itself
+            patiently(inst.ledger, lambda tx: inspections.end_inspection(tx, look), stopping)
+        if isinstance(error, _Stopped):
             return Planned(job_id, None)
-        inspection = Inspection(_UNREAD, lost.reason)
+        raise
     source, reason = inspection.source, inspection.outcome
     with inst.ledger.begin() as tx:
+        if not inspections.end_inspection(tx, look):
+            return Planned(job_id, None)
         if reason is None:
             jobs.start_job(tx, job_id, pages=source.pages, encrypted=source.encrypted, now=clock())
             units.plan_units(tx, job_id, page_ranges(source.pages, inst.settings.pages_per_unit))
@@ -100,6 +113,22 @@ def plan_job(
     return Planned(job_id, reason)
 
 
+def _inspection_of(
+    inst: Installation, pool: DecoderPool, job: RowMapping, stopping: threading.Event, clock: Clock
+) -> Inspection:
+    """What the document says of itself, or why it cannot. Raises _Stopped, and PipelineError for what is away."""
+    try:
+        return _inspect_patiently(inst, pool, job, stopping, clock)
+    except IntegrityError as error:
+        if isinstance(error, SourceGone):
+            check_mounted(inst)
+        return Inspection(_UNREAD, error.reason)
+    except DecoderLost as lost:
+        if stopping.is_set():
+            raise _Stopped from None
+        return Inspection(_UNREAD, lost.reason)
+
+
 _UNREAD = Source(sha256="0" * 64, bytes=0, media_type=None, pages=None, encrypted=None)
 
 
@@ -107,11 +136,13 @@ class _Stopped(Exception):
     """The work was told to stop while it waited."""
 
 
-def _inspect_patiently(inst: Installation, pool: DecoderPool, job: RowMapping, stopping: threading.Event) -> Inspection:
+def _inspect_patiently(
+    inst: Installation, pool: DecoderPool, job: RowMapping, stopping: threading.Event, clock: Clock
+) -> Inspection:
     source, policy = job_input(inst, job["source_hash"], job["policy_digest"])
     for tries in count():
         try:
-            return _inspect(inst, pool, job, source, policy)
+            return _inspect(inst, pool, job, source, policy, partial(store_slot, inst, stopping, clock))
         except StorageError as error:
             if is_away(inst, error, source.bytes):
                 raise
@@ -123,10 +154,18 @@ def _inspect_patiently(inst: Installation, pool: DecoderPool, job: RowMapping, s
     raise AssertionError("unreachable")
 
 
-def _inspect(inst: Installation, pool: DecoderPool, job: RowMapping, source: SourceFacts, policy: Policy) -> Inspection:
+def _inspect(
+    inst: Installation,
+    pool: DecoderPool,
+    job: RowMapping,
+    source: SourceFacts,
+    policy: Policy,
+    slot: Callable[[], AbstractContextManager[None]],
+) -> Inspection:
     def inspect() -> Inspection:
         with private_workplace(inst.settings.work_folder) as place:
-            fetch_source(inst, job["source_hash"], place)
+            with slot():
+                fetch_source(inst, job["source_hash"], place)
             request = Request(
                 document=place.document,
                 out=place.out,

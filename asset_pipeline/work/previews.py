@@ -56,7 +56,7 @@ def open_previews(inst: Installation, workers: int | None = None) -> Iterator[De
     count = worker_count(inst, workers)
     with (
         ThreadPoolExecutor(THREADS_A_DECODER * count, thread_name_prefix="preview") as threads,
-        DecoderPool(count, inst.policy, engines=ENGINES, warm=list(ENGINES)) as pool,
+        DecoderPool(count, inst.policy, engines=ENGINES, warm=list(ENGINES), caged=inst.settings.sandbox) as pool,
     ):
         yield DecoderPreviews(inst, pool, threads)
 

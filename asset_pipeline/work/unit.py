@@ -20,6 +20,8 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from sqlalchemy import Connection
+
 from asset_pipeline.archive.publish import store_pictures
 from asset_pipeline.errors import ConfigurationError, IntegrityError, LeaseLost, StorageError
 from asset_pipeline.extraction.engine import Request
@@ -35,7 +37,8 @@ from asset_pipeline.reasons import Reason
 from asset_pipeline.work.away import check_mounted, is_away
 from asset_pipeline.work.clock import Clock, utc_now
 from asset_pipeline.work.inputs import SourceGone, fetch_source, job_input
-from asset_pipeline.work.lease import renewed
+from asset_pipeline.work.lease import patiently, renewed
+from asset_pipeline.work.slots import store_slot
 from asset_pipeline.work.workplace import Workplace, private_workplace
 
 logger = logging.getLogger(__name__)
@@ -127,7 +130,7 @@ def work_unit(
         return UnitOutcome(unit_id, Outcome.NOT_CLAIMED)
     reached(Failpoint.CLAIMED)
     try:
-        with renewed(inst.ledger, claim, lease, clock):
+        with renewed(inst.ledger, lambda tx, now: units.renew_lease(tx, claim, lease, now), lease, clock):
             outcome = _attempt(inst, pool, claim, stopping, clock)
     except LeaseLost:
         with inst.ledger.begin() as tx:
@@ -150,12 +153,12 @@ def _attempt(
     watch = _Watch()
     try:
         with private_workplace(inst.settings.work_folder) as place:
-            extraction = _decode(inst, pool, claim, place, watch)
+            extraction = _decode(inst, pool, claim, place, watch, stopping, clock)
             if extraction.outcome != "ok":
                 refused = Attempt(validated=False, stored=False, reason=extraction.outcome)
                 return _end(inst, claim, refused, watch, clock)
             watch.validated = True
-            return _publish(inst, claim, extraction, place.out, watch, clock)
+            return _publish(inst, claim, extraction, place.out, watch, stopping, clock)
     except DecoderLost as lost:
         if stopping is not None and stopping.is_set():
             return _release(inst, claim, stopping, clock)
@@ -188,12 +191,21 @@ def _refuse_unmounted(inst: Installation, claim: units.Claim, stopping: threadin
         raise
 
 
-def _decode(inst: Installation, pool: DecoderPool, claim: units.Claim, place: Workplace, watch: _Watch) -> Extraction:
+def _decode(
+    inst: Installation,
+    pool: DecoderPool,
+    claim: units.Claim,
+    place: Workplace,
+    watch: _Watch,
+    stopping: threading.Event | None,
+    clock: Clock,
+) -> Extraction:
     source, policy = job_input(inst, claim.source_hash, claim.policy_digest)
     watch.source_bytes = source.bytes
-    watch.lap()
-    fetch_source(inst, claim.source_hash, place)
-    watch.fetch = watch.lap()
+    with store_slot(inst, stopping, clock):
+        watch.lap()
+        fetch_source(inst, claim.source_hash, place)
+        watch.fetch = watch.lap()
     request = Request(
         document=place.document,
         out=place.out,
@@ -215,12 +227,20 @@ SWEPT_TRIES = 3
 
 
 def _publish(
-    inst: Installation, claim: units.Claim, extraction: Extraction, folder: Path, watch: _Watch, clock: Clock
+    inst: Installation,
+    claim: units.Claim,
+    extraction: Extraction,
+    folder: Path,
+    watch: _Watch,
+    stopping: threading.Event | None,
+    clock: Clock,
 ) -> UnitOutcome:
     written = 0
     for again in reversed(range(SWEPT_TRIES)):
-        written += store_pictures(inst, folder, extraction)
-        watch.publish += watch.lap()
+        with store_slot(inst, stopping, clock):
+            watch.lap()
+            written += store_pictures(inst, folder, extraction)
+            watch.publish += watch.lap()
         timings = publication.Timings(fetch=watch.fetch, decode=watch.decode, publish=watch.publish)
         try:
             with inst.ledger.begin() as tx:
@@ -255,10 +275,6 @@ def _end(inst: Installation, claim: units.Claim, attempt: Attempt, watch: _Watch
     return UnitOutcome(claim.unit_id, _OUTCOMES[action], claim.job_id, reason)
 
 
-PATIENCE_SECONDS = (0.5, 1.0, 2.0, 4.0)
-"""Pauses in which a ledger that is away may come back, before a unit is left to its lease."""
-
-
 def _release(
     inst: Installation,
     claim: units.Claim,
@@ -269,14 +285,11 @@ def _release(
     """Give a unit back at no cost to its budget: claimable at once, or when a service that asked to wait says."""
     reason = error.reason if error else Reason.LEASE_CONFLICT
     hint = error.hint if error else None
-    for pause in (*PATIENCE_SECONDS, None):
+
+    def give_back(tx: Connection) -> None:
         now = clock()
         due = now + backoff(0, hint) if hint else now
-        try:
-            with inst.ledger.begin() as tx:
-                units.retry_unit(tx, claim, reason, due, now, spends_budget=False)
-            break
-        except StorageError:
-            if pause is None or (stopping or threading.Event()).wait(pause):
-                raise
+        units.retry_unit(tx, claim, reason, due, now, spends_budget=False)
+
+    patiently(inst.ledger, give_back, stopping)
     return UnitOutcome(claim.unit_id, Outcome.RELEASED, claim.job_id)

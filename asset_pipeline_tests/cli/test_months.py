@@ -7,6 +7,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import signal
 import sqlite3
 import sys
@@ -103,6 +104,17 @@ def test_a_run_ends_with_what_was_not_taken_in_and_which_checks_failed(
         "2026-05: every_document_read",
         "2026-05: nothing_quarantined",
     ]
+
+
+def test_status_lists_what_waits_for_its_collection_and_when_it_is_taken(
+    command: Callable, place: Path, samples: Path
+) -> None:
+    shutil.copytree(samples, place / ".asset_pipeline" / "inbox", dirs_exist_ok=True)
+    body = json.loads(command("status", "2026-05", "--format", "json", ASSET_PIPELINE_QUEUED_BYTES="1").out)
+    assert body["months"][0]["uploads_deferred"] == 3, "two documents of earlier months come first"
+    told = {row["name"]: row for row in body["rows"]}["report.pdf"]
+    assert told["state"] == "deferred"
+    assert "may have 1 bytes" in told["meaning"] and "it is taken when" in told["remedy"]
 
 
 def test_a_run_whose_archive_lost_a_picture_ends_with_status_1_and_fsck_repairs_it(

@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -28,6 +28,9 @@ PAUSE_SECONDS = 0.5
 
 SUBMITTED = "submitted"
 """Name of the file that says that all documents were submitted."""
+
+AWAY_SEEN = "away"
+"""Name of the file that says that a worker found a store or the database away."""
 
 STOPPABLE = tuple(point for point in Failpoint if not point.endswith("before_commit"))
 """A worker that stalls within a transaction stalls SQLite for all: that is the busy timeout's test, not this one."""
@@ -42,6 +45,7 @@ class Plan:
     documents: int
     documents_a_month: int = 40
     poison: int = 1
+    poison_to_open: int = 0
     kills: dict[str, int] = field(default_factory=dict)
     stops: dict[str, int] = field(default_factory=dict)
     processes: int = 4
@@ -70,9 +74,9 @@ def even(count: int, points: tuple[Failpoint, ...] = tuple(Failpoint)) -> dict[s
     return {point.value: -(-count // len(points)) for point in points}
 
 
-def run(plan: Plan, environment: dict[str, str] | None = None) -> Report:
-    """Carry out ``plan`` in a process of its own."""
-    command = [sys.executable, "-m", __name__, json.dumps(asdict(plan))]
+def run(plan: Plan, environment: dict[str, str] | None = None, within: Sequence[str] = ()) -> Report:
+    """Carry out ``plan`` in a process of its own, started by the command ``within`` where there is one."""
+    command = [*within, sys.executable, "-m", __name__, json.dumps(asdict(plan))]
     started = subprocess.Popen(
         command,
         cwd=Path(__file__).parents[2],
@@ -172,6 +176,7 @@ class Campaign:
                 self._count("kill", pid)
             elif os.WEXITSTATUS(status) == AWAY:
                 self._away += 1
+                Path(self._plan.folder, AWAY_SEEN).touch()
                 self._pause = time.monotonic() + PAUSE_SECONDS
             elif os.WEXITSTATUS(status):
                 raise SystemExit(f"a worker failed with status {os.WEXITSTATUS(status)}")
@@ -202,15 +207,29 @@ class Campaign:
         self._successors[successor] = pid
 
     def _is_locked(self) -> bool:
-        """Whether somebody keeps the lock of a ledger on SQLite for longer than any transaction of these takes."""
+        """Whether somebody stays within a transaction of the ledger for longer than any of these takes."""
         if "ledger" in self._plan.settings:
-            return False
+            held = self._transactions()
+            time.sleep(0.3 if held else 0)
+            return bool(held & self._transactions())
         with closing(sqlite3.connect(Path(self._plan.folder, "home", "ledger.db"), timeout=1.0)) as connection:
             try:
                 connection.execute("BEGIN IMMEDIATE")
             except sqlite3.OperationalError:
                 return True
             return False
+
+    def _transactions(self) -> set[tuple[int, object]]:
+        """Transactions on PostgreSQL whose client is silent; none while the server is away."""
+        import psycopg2
+
+        query = "SELECT pid, xact_start FROM pg_stat_activity WHERE state LIKE 'idle in transaction%'"
+        try:
+            with closing(psycopg2.connect(str(self._plan.settings["ledger"]))) as opened, opened.cursor() as cursor:
+                cursor.execute(f"{query} AND datname = current_database()")
+                return set(cursor.fetchall())
+        except psycopg2.OperationalError:
+            return set()
 
     def _count(self, how: str, pid: int) -> str:
         """Count what the worker itself announced, and what unit it had: a poisonous document leaves no mark."""

@@ -48,7 +48,13 @@ def _judge(inst: Installation, plan: Plan) -> tuple[dict[str, int], list[str]]:
         expect(
             "ends without a result",
             Counter((row.state, row.reason, row.pages) for row in dead),
-            Counter({("dead_lettered", "worker_lost", POISON_PAGES): poison} if poison else {}),
+            # Nobody lived to tell the pages of one that is poisonous to open.
+            +Counter(
+                {
+                    ("dead_lettered", "worker_lost", POISON_PAGES): poison,
+                    ("dead_lettered", "worker_lost", None): plan.poison_to_open,
+                }
+            ),
         )
         pages = sum(row.pages for row in job_rows if row.state == "succeeded")
         expect("placements", _rows(conn, placements), pages)

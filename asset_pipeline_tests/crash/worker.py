@@ -18,7 +18,7 @@ from asset_pipeline.archive.content import SETTLED
 from asset_pipeline.archive.manifest import publish_manifests
 from asset_pipeline.archive.sweep import sweep_objects
 from asset_pipeline.errors import StorageError
-from asset_pipeline.extraction.engine import ENGINES, Request, load_engine, version_of
+from asset_pipeline.extraction.engine import ENGINES, Inspection, Request, load_engine, version_of
 from asset_pipeline.extraction.pdf.engine import PdfEngine
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.failpoints import Failpoint
@@ -36,6 +36,7 @@ from asset_pipeline_tests.crash.campaign import AWAY, Plan
 from asset_pipeline_tests.small_documents import samples_pdf
 
 POISON_PAGES = 9
+POISON_TO_OPEN_PAGES = 8
 LEASE_SECONDS = 1.0
 MOST_KILLS_OF_A_UNIT = next_action.MAX_LOST_WORKERS - 2
 """Whoever is killed more often by chance is taken for poison, rightly: chance must not look like poison here."""
@@ -45,7 +46,13 @@ _OF_MANIFESTS = frozenset({Failpoint.CURRENT_WRITTEN, Failpoint.MANIFEST_LINKED}
 
 
 class Lethal(PdfEngine):
-    """Takes its process along when a document has the pages of a poisonous one."""
+    """Takes its process along when a document has the pages of a poisonous one, or of one that is poisonous to open."""
+
+    def inspect(self, request: Request) -> Inspection:
+        found = super().inspect(request)
+        if found.source.pages == POISON_TO_OPEN_PAGES:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return found
 
     def extract(self, request: Request) -> Extraction:
         if request.last == POISON_PAGES:
@@ -74,13 +81,14 @@ def submit(plan: Plan) -> None:
     """Drop all documents and admit them, then send every one of them again, unchanged."""
     settings = settings_of(plan)
     months = months_of(plan)
-    poisonous = {number * plan.documents // plan.poison for number in range(plan.poison)}
+    poisons = [POISON_PAGES] * plan.poison + [POISON_TO_OPEN_PAGES] * plan.poison_to_open
+    poisonous = {number * plan.documents // len(poisons): pages for number, pages in enumerate(poisons)}
     dropped = []
     for number in range(plan.documents):
         month = months[number // plan.documents_a_month]
         path = Path(settings.store_address("inbox"), f"collection-{number % 3}", month, f"{number:05d}.pdf")
         path.parent.mkdir(parents=True, exist_ok=True)
-        _draw(path, number, POISON_PAGES if number in poisonous else 1 + number % 2)
+        _draw(path, number, poisonous.get(number, 1 + number % 2))
         dropped.append(path)
     mutants.apply(plan.mutant)
     with open_installation(settings) as inst:
@@ -227,7 +235,9 @@ class _Fate:
         if self._left > 0 or not self._may():
             return
         self._point = ""
-        (self._marks / f"{self._how}-{os.getpid()}").write_text(f"{point.value} {self._unit}")
+        mark = self._marks / f"{self._how}-{os.getpid()}"
+        mark.with_suffix(".new").write_text(f"{point.value} {self._unit}")
+        mark.with_suffix(".new").rename(mark)  # it is read as soon as it is there
         if self._how == "kill":
             os.kill(os.getpid(), signal.SIGKILL)
         while not (self._marks / f"go-{os.getpid()}").exists():

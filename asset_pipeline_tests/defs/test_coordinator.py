@@ -80,3 +80,6 @@ def test_a_run_names_whom_the_proxy_logged_in_and_not_whom_the_request_names(
     assert actor_of_run(_launched(pages, {"X-Forwarded-User": "ada"}, forged).tags) == Actor("ada", "authenticated")
     assert actor_of_run(_launched(pages, {}, forged).tags) == Actor("eve", "claimed"), "nobody was logged in"
     assert actor_of_run(_launched(pages, {}, {}).tags) is None
+    # In the queue, what somebody asks for and waits for goes before the months of a backfill.
+    backfill = _launched(pages, {}, {"dagster/backfill": "all-months"})
+    assert (plain.tags["dagster/priority"], backfill.tags["dagster/priority"]) == ("10", "-10")

@@ -10,12 +10,15 @@ from pathlib import Path
 import dagster as dg
 import pytest
 
+from asset_pipeline.defs.abandoned import PROCESS_TAG, WORKER_TAG, fail_abandoned_runs, this_process
 from asset_pipeline.defs.instance import materialize_months, open_instance, prepare_home
+from asset_pipeline.defs.jobs import MONTHLY_ARCHIVE
 from asset_pipeline.installation import open_installation
 from asset_pipeline.settings import Settings
 from asset_pipeline_tests.small_documents import MONTH, drop_document
 
 ROOT = Path(__file__).parents[2]
+STARTED = dg.DagsterRunStatus.STARTED
 
 SCRIPT = """
 import os, sys
@@ -144,3 +147,22 @@ def test_a_run_whose_process_was_killed_is_told_as_failed_by_the_next_one(settin
         assert abandoned.status is dg.DagsterRunStatus.STARTED
         assert materialize_months(settings, [MONTH], instance=instance)[0].success
         assert instance.get_run_by_id(abandoned.run_id).status is dg.DagsterRunStatus.FAILURE
+
+
+def test_a_run_that_ended_with_its_machine_is_told_as_failed_and_one_that_tries_again_is_not(
+    instance: dg.DagsterInstance,
+) -> None:
+    gone = f"{this_process()}0"  # the same number, begun at another time
+
+    def started(process: str, tag: str, parent: str | None = None) -> str:
+        run = dg.DagsterRun(MONTHLY_ARCHIVE, status=STARTED, parent_run_id=parent, root_run_id=parent)
+        name = f"{process}:{parent or run.run_id}" if tag == WORKER_TAG else process
+        return instance.add_run(run.with_tags({tag: name})).run_id
+
+    by_dagster, by_command = started(gone, WORKER_TAG), started(gone, PROCESS_TAG)
+    again = [started(gone, tag, first) for tag, first in ((WORKER_TAG, by_dagster), (PROCESS_TAG, by_command))]
+    alive = started(this_process(), WORKER_TAG)
+    assert fail_abandoned_runs(instance) == 2
+    found = {run.run_id: run.status for run in instance.get_runs()}
+    assert {found[run] for run in (by_dagster, by_command)} == {dg.DagsterRunStatus.FAILURE}
+    assert {found[run] for run in (*again, alive)} == {STARTED}

@@ -14,8 +14,10 @@ import pytest
 from asset_pipeline.defs.build import build_defs
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.errors import StorageError
+from asset_pipeline.installation import open_installation
+from asset_pipeline.intake.admission import admit_month
 from asset_pipeline.settings import Settings
-from asset_pipeline_tests.small_documents import drop_document
+from asset_pipeline_tests.small_documents import MONTH, drop_document
 
 Tick = Callable[..., dg.SensorResult]
 
@@ -49,6 +51,27 @@ def test_each_month_with_news_is_asked_for_and_the_same_news_by_the_same_key(set
     third = tick()
     assert third.run_requests[0].run_key == first.run_requests[0].run_key
     assert third.run_requests[1].run_key != first.run_requests[1].run_key
+
+
+def test_a_month_with_a_few_new_files_goes_before_one_with_a_bulk_import(settings: Settings, tick: Tick) -> None:
+    for number in range(60):
+        drop_document(settings, f"{number}.pdf", [], month="2026-05")
+    drop_document(settings, "memo.pdf", [], month="2026-06")
+    bulk, few = tick().run_requests
+    assert int(few.tags["dagster/priority"]) > int(bulk.tags.get("dagster/priority", 0))
+
+
+def test_uploads_beyond_what_their_collection_may_have_queued_are_not_asked_for_until_there_is_room(
+    settings: Settings, tick: Tick
+) -> None:
+    drop_document(settings, "a.pdf", [1])
+    with open_installation(settings) as inst:
+        admit_month(inst, MONTH, lambda: datetime.now(UTC), wait=True)
+    drop_document(settings, "b.pdf", [2])
+    result = tick(queued_bytes=1)
+    assert _asked(result) == []
+    assert "1 files wait until less of their collection is queued" in result.skip_reason.skip_message
+    assert _asked(tick()) == [MONTH]
 
 
 def test_nothing_new_is_a_skip_with_a_reason(tick: Tick) -> None:

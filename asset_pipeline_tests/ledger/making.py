@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 
 from sqlalchemy import insert
 
-from asset_pipeline.ledger import completion, jobs, publication, units
+from asset_pipeline.ledger import completion, jobs, publication, turns, units
 from asset_pipeline.ledger.database import Ledger
 from asset_pipeline.ledger.identity import new_id, report_id
 from asset_pipeline.ledger.schema import source_documents, uploads
@@ -89,10 +89,14 @@ def claim(ledger: Ledger, unit_id: str, now: datetime = NOW, worker: str = "host
         return units.claim_unit(tx, unit_id, worker, LEASE, now)
 
 
-def claim_next(ledger: Ledger, now: datetime = NOW) -> units.Claim:
+def claimable(ledger: Ledger, now: datetime = NOW, month: str = MONTH, which=turns.next_turns) -> list[str]:
+    """Units that may be claimed, in the order of their turns."""
     with ledger.read() as conn:
-        first = units.claimable(conn, MONTH, now)[0]
-    taken = claim(ledger, first, now)
+        return [turn.unit_id for turn in which(conn, month, now, 1_000_000) if turn.unit_id]
+
+
+def claim_next(ledger: Ledger, now: datetime = NOW) -> units.Claim:
+    taken = claim(ledger, claimable(ledger, now)[0], now)
     assert taken is not None
     return taken
 

@@ -12,6 +12,7 @@ from asset_pipeline.ledger import jobs, reading, units
 from asset_pipeline.ledger.database import Ledger
 from asset_pipeline.ledger.schema import audit_events, pages, placements
 from asset_pipeline.ledger.schema import jobs as jobs_table
+from asset_pipeline.ledger.turns import next_turns
 from asset_pipeline.model import Flag, Page, Status
 from asset_pipeline.reasons import Reason
 from asset_pipeline_tests.ledger.making import (
@@ -159,7 +160,7 @@ def test_failed_unit_ends_its_job_by_the_reason(ledger: Ledger, reason: Reason, 
     assert (job["state"], job["reason"]) == (state, reason.value)
     assert rows(ledger, audit_events)[-1]["type"] == event
     with ledger.read() as conn:
-        assert units.claimable(conn, job["month"], NOW) == []
+        assert next_turns(conn, job["month"], NOW, 1) == []
 
 
 def test_queued_job_is_not_completed(ledger: Ledger) -> None:

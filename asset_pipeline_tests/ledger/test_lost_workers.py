@@ -4,13 +4,24 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from asset_pipeline.ledger import units
+from asset_pipeline.ledger import turns, units
 from asset_pipeline.ledger.database import Ledger
 from asset_pipeline.ledger.next_action import MAX_LOST_WORKERS, SUSPECT_AFTER
 from asset_pipeline.ledger.schema import attempts
 from asset_pipeline.ledger.schema import jobs as jobs_table
 from asset_pipeline.ledger.schema import units as units_table
-from asset_pipeline_tests.ledger.making import LEASE, MONTH, NOW, claim, complete, page, placement, publish, rows, start
+from asset_pipeline_tests.ledger.making import (
+    LEASE,
+    NOW,
+    claim,
+    claimable,
+    complete,
+    page,
+    placement,
+    publish,
+    rows,
+    start,
+)
 
 
 def lose_workers(ledger: Ledger, unit_id: str, times: int, moment: datetime = NOW) -> datetime:
@@ -39,9 +50,8 @@ def test_what_was_at_hand_when_workers_vanished_is_worked_alone(ledger: Ledger) 
     moment = lose_workers(ledger, f"{near}-00000", SUSPECT_AFTER)
     assert claim(ledger, f"{near}-00000", moment) is not None
     moment += LEASE
-    with ledger.read() as conn:
-        assert units.claimable(conn, MONTH, moment) == [f"{other}-00000"]
-        assert units.suspects(conn, MONTH, moment) == [f"{near}-00000"]
+    assert claimable(ledger, moment) == [f"{other}-00000"]
+    assert claimable(ledger, moment, which=turns.next_suspects) == [f"{near}-00000"]
 
 
 def test_workers_that_wake_late_were_not_lost_however_many_they_are(ledger: Ledger) -> None:

@@ -8,12 +8,12 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime
 
 from asset_pipeline.errors import LeaseLost
-from asset_pipeline.ledger import completion, publication, reading, units
+from asset_pipeline.ledger import completion, publication, reading, turns, units
 from asset_pipeline.ledger.database import Ledger
 from asset_pipeline.ledger.next_action import SUSPECT_AFTER
 from asset_pipeline.ledger.schema import audit_events, receipts
 from asset_pipeline.reasons import Reason
-from asset_pipeline_tests.ledger.making import LEASE, MONTH, NOW, extraction, page, placement, rows, start
+from asset_pipeline_tests.ledger.making import LEASE, MONTH, NOW, claimable, extraction, page, placement, rows, start
 
 PAGES = 3
 DOCUMENTS = 6
@@ -29,9 +29,9 @@ def test_six_restless_workers_settle_a_month_with_one_receipt_a_picture_and_no_g
         for step in range(400):
             # Each worker's clock runs ahead by its own pace, so that leases run out under others.
             now = NOW + LEASE * step * chance.random()
+            # As the loop over a month does it: what lost workers is worked alone, when nothing else waits.
+            waiting = claimable(ledger, now) or claimable(ledger, now, which=turns.next_suspects)[:1]
             with ledger.read() as conn:
-                # As the loop over a month does it: what lost workers is worked alone, when nothing else waits.
-                waiting = units.claimable(conn, MONTH, now) or units.suspects(conn, MONTH, now)[:1]
                 if not units.busy(conn, MONTH, now)[0]:
                     return
             for unit_id in waiting[: chance.randint(1, 3)]:

@@ -27,6 +27,7 @@ from asset_pipeline.work.distributed import DistributedExecutor
 from asset_pipeline.work.month import MonthLoop, work_month
 from asset_pipeline_tests.conftest import Bucket
 from asset_pipeline_tests.small_documents import MONTH, fresh_settings, noisy_pdf
+from asset_pipeline_tests.work.certificates import Issued, issue
 from asset_pipeline_tests.work.clusters import Cluster, cluster
 
 LONG = bool(os.environ.get("ASSET_PIPELINE_TESTS_LONG"))
@@ -53,6 +54,14 @@ def shared(postgres_url: str, s3_settings: Bucket, tmp_path: Path) -> dict[str, 
 def workers(shared: dict[str, object], s3_settings: Bucket, tmp_path: Path) -> Iterator[Cluster]:
     with cluster(tmp_path / "cluster", _environment(shared, s3_settings)) as started:
         yield started
+
+
+@pytest.fixture
+def secure(shared: dict[str, object], s3_settings: Bucket, tmp_path: Path) -> Iterator[tuple[Cluster, Issued]]:
+    """A cluster whose parts and runs show each other certificates of one authority."""
+    issued = issue(tmp_path / "certificates")
+    with cluster(tmp_path / "cluster", _environment(shared, s3_settings), *issued.options()) as started:
+        yield started, issued
 
 
 def _environment(shared: dict[str, object], bucket: Bucket) -> dict[str, str]:
@@ -96,11 +105,13 @@ def wait_for(condition, seconds: float = 60) -> None:
 
 
 def test_a_month_over_two_machines_of_which_one_is_lost_and_one_is_new_ends_with_the_right_archive(
-    shared: dict[str, object], workers: Cluster, tmp_path: Path
+    shared: dict[str, object], secure: tuple[Cluster, Issued], tmp_path: Path
 ) -> None:
+    workers, issued = secure
+    assert workers.address.startswith("tls://")
     first, _ = workers.add_worker(), workers.add_worker()
     local = fresh_settings(tmp_path / "local", install_key="ab" * 32)
-    with opened(shared, tmp_path / "home", scheduler=workers.address) as inst:
+    with opened(shared, tmp_path / "home", scheduler=workers.address, **issued.settings()) as inst:
         drop(inst.settings, DOCUMENTS)
         drop(local, DOCUMENTS)
         admit(inst)
@@ -177,6 +188,23 @@ def test_a_worker_with_another_ledger_does_no_work(shared: dict[str, object], wo
         with pytest.raises(ConfigurationError, match="another ledger"):
             work_month(inst, MONTH)
         assert states(inst) == {"queued": 1}
+
+
+def test_a_run_without_a_certificate_of_the_scheduler_s_authority_gets_no_work_done(
+    shared: dict[str, object], secure: tuple[Cluster, Issued], tmp_path: Path
+) -> None:
+    workers, issued = secure
+    other = issue(tmp_path / "others")
+    secret = other.settings() | {"scheduler_tls_ca": issued.authority}
+    for settings, refusal in (
+        (other.settings(), StorageError),
+        (secret, StorageError),
+        (issued.settings() | {"scheduler_tls_key": tmp_path / "nowhere.pem"}, ConfigurationError),
+    ):
+        with opened(shared, tmp_path / "home", scheduler=workers.address, **settings) as inst:
+            executor = DistributedExecutor(inst)
+            with pytest.raises(refusal), executor:
+                pass
 
 
 def test_a_scheduler_that_is_away_or_goes_away_is_told_in_a_line(

@@ -21,10 +21,11 @@ from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.admission import admit_month
 from asset_pipeline.ledger import next_action, reading
 from asset_pipeline.ledger.schema import attempts, jobs, placements, receipts, units
-from asset_pipeline.ledger.units import claim_unit, claimable
+from asset_pipeline.ledger.units import claim_unit
 from asset_pipeline.settings import Settings, load_settings
 from asset_pipeline.work.month import pause_seconds, work_month
 from asset_pipeline.work.plan import open_jobs, page_ranges, plan_job
+from asset_pipeline_tests.ledger.making import claimable
 from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings, noisy_pdf
 
 
@@ -163,8 +164,8 @@ def test_units_of_a_worker_that_died_are_taken_over(inst: Installation, submit: 
         for job_id in open_jobs(inst, MONTH, "queued"):
             plan_job(inst, pool, job_id)
     now = datetime.now(UTC)
+    unit_id = claimable(inst.ledger, now, MONTH)[0]
     with inst.ledger.begin() as tx:
-        unit_id = claimable(tx, MONTH, now)[0]
         assert claim_unit(tx, unit_id, "a worker that dies", timedelta(seconds=1), now)
     work = work_month(inst, MONTH)
     assert work.units == 2

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -22,8 +23,10 @@ from asset_pipeline.ledger.schema import attempts, jobs
 from asset_pipeline.ledger.schema import units as units_table
 from asset_pipeline.reasons import Reason
 from asset_pipeline.settings import Settings
-from asset_pipeline.work.plan import open_jobs, plan_job
+from asset_pipeline.storage import s3
+from asset_pipeline.work.plan import Planned, open_jobs, plan_job
 from asset_pipeline.work.unit import Outcome, work_unit
+from asset_pipeline_tests.ledger.making import claimable
 from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings
 
 ENGINES = "asset_pipeline_tests.work.engines"
@@ -42,8 +45,7 @@ def pool_of(inst: Installation, engine: str) -> DecoderPool:
 def plan(inst: Installation, pool: DecoderPool) -> list[str]:
     for job_id in open_jobs(inst, MONTH, "queued"):
         plan_job(inst, pool, job_id)
-    with inst.ledger.read() as conn:
-        return units.claimable(conn, MONTH, datetime.now(UTC))
+    return claimable(inst.ledger, datetime.now(UTC), MONTH)
 
 
 def later() -> datetime:
@@ -110,16 +112,19 @@ def test_a_disk_of_sources_that_is_not_mounted_is_no_fault_of_a_document(
 ) -> None:
     submit("a.pdf", [10])
     (unit_id,) = plan(inst, pool)
+    submit("b.pdf", [20])
+    (queued,) = open_jobs(inst, MONTH, "queued")
     sources = Path(settings.store_address("sources"))
     sources.rename(sources.with_name("elsewhere"))
     sources.mkdir()
     with pytest.raises(StorageError, match="mounted"):
         work_unit(inst, pool, unit_id)
     with pytest.raises(StorageError, match="mounted"):
-        plan_job(inst, pool, unit_row(inst, unit_id).job_id)
+        plan_job(inst, pool, queued)
     assert (unit_row(inst, unit_id).state, unit_row(inst, unit_id).tries) == ("queued", 0)
     sources.rmdir()
     sources.with_name("elsewhere").rename(sources)
+    assert plan_job(inst, pool, queued) == Planned(queued, None), "at once: nobody waits for a lease"
     assert work_unit(inst, pool, unit_id).outcome is Outcome.PUBLISHED
 
 
@@ -136,12 +141,15 @@ def away(settings: Settings, name: str) -> Iterator[None]:
 
 
 def test_a_service_that_says_when_to_come_back_is_left_alone_until_then(
-    inst: Installation, submit: Callable, pool: DecoderPool
+    inst: Installation, submit: Callable, pool: DecoderPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     submit("a.pdf", [10])
     (unit_id,) = plan(inst, pool)
-    with pytest.raises(StorageError):
-        work_unit(replace(inst, archive=Busy()), pool, unit_id)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "anybody")
+    monkeypatch.setattr(s3, "TRIES", 1)  # the client's own pauses, which are not what is looked at here
+    with busy_store() as archive, pytest.raises(StorageError, match="SlowDown"):
+        work_unit(replace(inst, archive=archive), pool, unit_id)
     row = unit_row(inst, unit_id)
     assert (row.tries, row.reason) == (0, "provider_busy")
     assert row.not_before > datetime.now(UTC) + timedelta(seconds=50)
@@ -149,12 +157,33 @@ def test_a_service_that_says_when_to_come_back_is_left_alone_until_then(
     assert work_unit(inst, pool, unit_id, clock=later).outcome is Outcome.PUBLISHED
 
 
-class Busy:
-    """A store that answers every request with 503 and Retry-After: 60."""
+class SlowDown(BaseHTTPRequestHandler):
+    """Answers every request as S3 does when it has too many."""
 
-    def __getattr__(self, name: str) -> object:
-        hint = timedelta(seconds=60)
-        raise StorageError("The archive store answered SlowDown.", "Check the store.", Reason.PROVIDER_BUSY, hint)
+    def answer(self) -> None:
+        body = b"<Error><Code>SlowDown</Code><Message>Please reduce your request rate.</Message></Error>"
+        self.send_response(503)
+        self.send_header("Retry-After", "60")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if self.command != "HEAD":
+            self.wfile.write(body)
+
+    do_GET = do_HEAD = do_PUT = answer
+
+    def log_message(self, *_: object) -> None:
+        """Nothing: requests are not what is tested."""
+
+
+@contextmanager
+def busy_store() -> Iterator[s3.S3Store]:
+    """A bucket of a server that has too many requests."""
+    with ThreadingHTTPServer(("127.0.0.1", 0), SlowDown) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        yield s3.S3Store("s3://bucket", endpoint=f"http://127.0.0.1:{server.server_port}", name="archive")
+        server.shutdown()
+        thread.join()
 
 
 def test_one_object_that_can_never_be_stored_ends_in_a_dead_letter_of_its_document(
@@ -240,8 +269,7 @@ def test_a_lease_is_renewed_while_the_decoder_works(tmp_path: Path) -> None:
             wait_until_running(inst, unit_id)
             taken = 0
             while worker.is_alive():
-                with inst.ledger.read() as conn:
-                    taken += len(units.claimable(conn, MONTH, datetime.now(UTC)))
+                taken += len(claimable(inst.ledger, datetime.now(UTC), MONTH))
                 time.sleep(0.05)
     assert (outcomes, taken) == ([Outcome.PUBLISHED], 0)
 

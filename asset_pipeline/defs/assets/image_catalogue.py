@@ -31,7 +31,7 @@ def build_image_catalogue(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefi
     def image_catalogue(
         context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster wants it plain
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             made = publish_catalogue(inst, context.partition_key)
             return dg.MaterializeResult(
                 data_version=dg.DataVersion(made.digest),

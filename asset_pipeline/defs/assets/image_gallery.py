@@ -32,7 +32,7 @@ def build_image_gallery(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefini
         "Nothing is loaded from elsewhere.",
     )
     def image_gallery(context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster wants it plain
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             made = publish_gallery(inst, context.partition_key, lambda: open_previews(inst, pipeline.workers))
             return dg.MaterializeResult(
                 data_version=dg.DataVersion(made.digest),

@@ -37,7 +37,7 @@ def build_manifests(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefinition
     )
     def manifests(context: dg.AssetExecutionContext, pipeline: dg.ResourceParam[Pipeline]) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster wants it plain
         month = context.partition_key
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             published = publish_manifests(inst, month, pipeline.clock())
             mismatches = compare_month(inst, month)
             with inst.ledger.read() as conn:

@@ -13,6 +13,7 @@ from asset_pipeline.defs.border import RETRIES, told_to_dagster
 from asset_pipeline.defs.resources import Pipeline
 from asset_pipeline.defs.run_tags import tag_run
 from asset_pipeline.intake.admission import admit_month
+from asset_pipeline.intake.deferral import deferrals
 from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.uploads import UploadState
 
@@ -47,13 +48,14 @@ def build_source_documents(months: dg.PartitionsDefinition[str]) -> dg.AssetsDef
         context: dg.AssetExecutionContext, config: Intake, pipeline: dg.ResourceParam[Pipeline]
     ) -> dg.MaterializeResult:  # type: ignore[type-arg]  # Dagster wants it plain
         month = context.partition_key
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             if observation := observation_when_changed(inst, context.instance):
                 context.log_event(observation)
             admission = admit_month(inst, month, pipeline.clock, wait=config.wait, progress=pipeline.progress)
             with inst.ledger.read() as conn:
                 summary, documents = reading.month_summary(conn, month), reading.documents_of_month(conn, month)
                 uploads, version = tables.open_uploads(conn, month), reading.input_digest(conn, month)
+                held = deferrals(inst, conn, pipeline.clock())
             tag_run(context, inst, documents)
             rejected = sum(row.state is UploadState.REJECTED for row in uploads)
             return dg.MaterializeResult(
@@ -61,7 +63,8 @@ def build_source_documents(months: dg.PartitionsDefinition[str]) -> dg.AssetsDef
                 metadata={
                     **figures.incoming(summary, rejected),
                     "documents_new": len(admission.job_ids),
-                    **({"not_taken": tables.uploads(inst, uploads)} if uploads else {}),
+                    "uploads_deferred": sum(row.upload_id in held for row in uploads),
+                    **({"not_taken": tables.uploads(inst, uploads, held)} if uploads else {}),
                     "document_table": tables.incoming(inst, documents),
                     **figures.deadlines(documents),
                     **figures.rules(inst, documents, current_extractor(inst)),

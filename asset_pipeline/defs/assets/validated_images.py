@@ -55,7 +55,7 @@ def build_validated_images(months: dg.PartitionsDefinition[str]) -> dg.AssetsDef
     def validated_images(
         context: dg.AssetExecutionContext, config: Decoding, pipeline: dg.ResourceParam[Pipeline]
     ) -> Iterator[dg.AssetCheckResult | dg.MaterializeResult[None]]:
-        with told_to_dagster(pipeline, context.run), pipeline.open() as inst:
+        with told_to_dagster(pipeline, context), pipeline.open() as inst:
             workers = config.workers or pipeline.workers
             work_month(inst, context.partition_key, workers=workers, progress=pipeline.progress)
             result, broken = _result(inst, context.partition_key, workers)
