@@ -15,7 +15,7 @@ LOCK := uv pip compile --quiet --generate-hashes --universal --python-version 3.
 	--no-emit-index-url --no-emit-find-links --no-header --no-annotate --custom-compile-command 'make lock' $(if $(UPGRADE),--upgrade)
 
 .NOTPARALLEL:
-.PHONY: help demo ui test test-distributed crash fuzz screenshots lint format fixtures lock clean python
+.PHONY: help demo ui test test-distributed crash hostile fuzz screenshots lint format fixtures lock clean python
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 20
@@ -37,6 +37,9 @@ crash: $(VENV)/.locked-dev $(VENV)/.project ## kill and stall workers, the datab
 
 screenshots: $(VENV)/.locked-dev $(VENV)/.project ## take the pictures of docs/images anew (needs Chromium)
 	SCREENSHOTS=docs/images BROWSER_TESTS=required $(BIN)/python -m pytest asset_pipeline_tests/ui/test_dagster_pages.py
+
+hostile: $(VENV)/.locked-dev $(VENV)/.project ## read the whole hostile set through the command line (two minutes)
+	ASSET_PIPELINE_TESTS_LONG=1 $(BIN)/python -m pytest asset_pipeline_tests/hostile/test_command_line.py
 
 fuzz: $(VENV)/.locked-dev $(VENV)/.project ## read damaged documents for ten minutes (SECONDS=600)
 	ASSET_PIPELINE_FUZZ_SECONDS=$(or $(SECONDS),600) $(BIN)/python -m pytest asset_pipeline_tests/fuzz

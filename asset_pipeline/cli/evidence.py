@@ -50,13 +50,14 @@ def verify(
     checkpoint, 17 altered file.
     """
     trusted = read_trust(trust)
+    since = None
     if export is not None:
         from asset_pipeline.archive.bag import verify_bag
 
         verdict, places = verify_bag(export, trusted), {"bag": 1}
     else:
-        verdict, places = _verify_own(trusted)
-    _show(verdict, places, trusted is not None, export is not None, format_)
+        verdict, places, since = _verify_own(trusted)
+    _show(verdict, places, trusted is not None, export is not None, since, format_)
     if verdict.findings:
         raise typer.Exit(int(verdict.findings[0].fault))
 
@@ -156,19 +157,30 @@ def read_trust(path: Path | None) -> Trust | None:
         raise UsageError("The trust file cannot be read.", "Correct its path.") from None
 
 
-def _verify_own(trusted: Trust | None) -> tuple[Verdict, dict[str, int]]:
+def _verify_own(trusted: Trust | None) -> tuple[Verdict, dict[str, int], str | None]:
+    """The verdict, how many checkpoints lay where, and when the first event that none covers was recorded."""
     from asset_pipeline.archive.proof import prove_ledger
+    from asset_pipeline.evidence.chain import moment
     from asset_pipeline.installation import open_installation
+    from asset_pipeline.ledger.chain import Log
     from asset_pipeline.settings import load_settings
 
     with open_installation(load_settings()) as inst:
-        proof = prove_ledger(inst, trusted or inst.trust())
+        own = inst.trust()
+        proof = prove_ledger(inst, trusted or own)
+        after = proof.verdict.anchored + 1
+        with inst.ledger.read() as conn:
+            uncovered = next(Log(conn, after, after).rows(), None)
+    if own.is_uncertified:
+        console.say("The key service has not certified the key in use. Run `asset-pipeline evidence rotate-key` once.")
     for name in proof.away:
         console.say(f"The checkpoints in the {name} could not be read; the others were compared.")
-    return proof.verdict, proof.notes
+    return proof.verdict, proof.notes, moment(uncovered["at"]) if uncovered else None
 
 
-def _show(verdict: Verdict, places: dict[str, int], by_file: bool, is_bag: bool, format_: Format) -> None:
+def _show(
+    verdict: Verdict, places: dict[str, int], by_file: bool, is_bag: bool, since: str | None, format_: Format
+) -> None:
     from asset_pipeline.evidence.findings import MEANINGS, PROVES, UNANCHORED
 
     rows: list[dict[str, Any]] = [
@@ -194,6 +206,7 @@ def _show(verdict: Verdict, places: dict[str, int], by_file: bool, is_bag: bool,
         "last": verdict.last,
         "covered_to": verdict.anchored,
         "not_covered": verdict.unanchored,
+        "not_covered_since": since,
         "checkpoints": verdict.checkpoints,
         "checkpoints_read": places,
     }

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 REFUSED = 3
 """Exit status when the document itself was refused; the report says why."""
 
+OFFICE_NAMES = (".docx", ".pptx", ".xlsx")
+"""Endings of what is read by ``ooxml``, whatever engine is asked for. A hint for what to load: the bytes decide."""
+
 COLUMNS = ("name", "page", "kind", "status", "reason", "width", "height", "ppi", "picture", "file")
 COLUMNS_OF_A_TABLE = ("name", "kind", "status", "reason", "width", "height", "ppi")
 
@@ -45,7 +48,9 @@ def extract(
 
     from asset_pipeline.extraction.sandbox.line import start_at_once
 
-    started = start_at_once([engine] if file.suffix.lower() == ".pdf" else [])  # it loads while this process does
+    ending = file.suffix.lower()
+    wanted = ["ooxml"] if ending in OFFICE_NAMES else [engine] if ending == ".pdf" else []
+    started = start_at_once(wanted)  # it loads while this process does
 
     from asset_pipeline.extraction.report import extract as extract_document
     from asset_pipeline.policy import load_policy

@@ -24,6 +24,7 @@ def janitor(
     rows = [
         {"what": "working directories", "removed": done.directories, "bytes": done.directory_bytes},
         {"what": "half-written files", "removed": done.files, "bytes": done.file_bytes},
+        {"what": "copies of a gate that was killed", "removed": done.rehearsals, "bytes": None},
     ]
     console.show(
         format_,

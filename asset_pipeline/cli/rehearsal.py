@@ -3,7 +3,7 @@
 Stores lie below those of the installation, under a name nobody else uses; the inbox, which the pipeline only ever
 reads, lies in the archive store instead, where no sensor looks. A SQLite ledger is a file of its own, a PostgreSQL
 ledger a schema of its own. Keys are new and nothing reaches the second store of checkpoints, so no record of the
-installation knows of it. All of it is removed on every way out.
+installation knows of it. All of it is removed on every way out, and by the janitor where this process was killed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from asset_pipeline.errors import ConfigurationError
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.keys import open_months
 from asset_pipeline.ledger.engines import make_engine
+from asset_pipeline.retention.rehearsals import inbox_of, new_rehearsal, schema_of
 from asset_pipeline.settings import Settings
 from asset_pipeline.storage.store import open_store
 
@@ -32,7 +33,7 @@ STORES = ("sources", "archive", "quarantine")
 @contextmanager
 def rehearsal(settings: Settings, now: datetime) -> Iterator[Installation]:
     """Open the copy; its months are the last twelve. Raises PipelineError when it cannot be made."""
-    name = f"gate-{secrets.token_hex(6)}"
+    name = new_rehearsal(now)
     with ExitStack() as made:
         copy = _copy(settings, name, now)
         made.callback(_remove_empty, _absent_folders(settings))
@@ -49,7 +50,7 @@ def _copy(settings: Settings, name: str, now: datetime) -> Settings:
     return settings.model_copy(
         update={
             **places,
-            "inbox": _below(settings.store_address("archive"), f"{name}-inbox"),
+            "inbox": _below(settings.store_address("archive"), inbox_of(name)),
             "home": settings.home / name,
             "work": settings.work_folder / name,
             "keys": settings.home / name / "keys",
@@ -84,7 +85,7 @@ def _ledger(settings: Settings, name: str) -> Iterator[SecretStr]:
         finally:
             shutil.rmtree(folder, ignore_errors=True)
         return
-    schema = name.replace("-", "_")
+    schema = schema_of(name)
     engine = make_engine(settings.ledger_url)
     try:
         with engine.begin() as tx:

@@ -2,6 +2,9 @@
 
 Reading is strict: a key that occurs twice, a number beyond the range or anything that would be written in
 another way is refused, because two readers could take it for two different things.
+
+``rfc8785`` defines the form and writes what is unusual. What events are made of, text in ASCII and whole numbers, the
+standard library writes in the same bytes, several times faster; a test holds the two against each other.
 """
 
 from __future__ import annotations
@@ -12,6 +15,11 @@ from typing import Any, NoReturn
 
 import rfc8785
 
+_LARGEST_WHOLE = 2**53 - 1
+"""Beyond, RFC 8785 has no form for a whole number."""
+
+_encode = json.JSONEncoder(ensure_ascii=False, check_circular=False, sort_keys=True, separators=(",", ":")).encode
+
 
 class NotCanonical(ValueError):
     """The bytes are not the one form of any value."""
@@ -19,6 +27,10 @@ class NotCanonical(ValueError):
 
 def dumps(value: Mapping[str, Any] | Sequence[Any]) -> bytes:
     """The canonical bytes of ``value``. ValueError for what JSON cannot hold."""
+    if _is_plain(value):
+        text = _encode(value)
+        if text.isascii():  # so all keys are, and sort by characters as they do by UTF-16
+            return text.encode("ascii")
     return rfc8785.dumps(value)
 
 
@@ -26,9 +38,9 @@ def loads(body: bytes) -> Any:
     """The value of canonical ``body``; raises NotCanonical when ``dumps`` would not give these bytes again."""
     value = parse(body)
     try:
-        if rfc8785.dumps(value) == body:
+        if dumps(value) == body:
             return value
-    except ValueError:
+    except (ValueError, RecursionError):
         pass
     raise NotCanonical
 
@@ -39,6 +51,18 @@ def parse(body: bytes) -> Any:
         return json.loads(body.decode("utf-8"), object_pairs_hook=_object, parse_constant=_refuse)
     except (ValueError, RecursionError):
         raise NotCanonical from None
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether ``value`` holds nothing but lists, objects, text, whole numbers in range, booleans and null."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return bool(-_LARGEST_WHOLE <= value <= _LARGEST_WHOLE)
+    if kind is dict:
+        return all(type(key) is str and _is_plain(item) for key, item in value.items())
+    return kind in (list, tuple) and all(map(_is_plain, value))
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

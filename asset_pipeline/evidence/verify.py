@@ -196,7 +196,7 @@ def _opened(notes: Sequence[str], trust: Trust) -> tuple[list[Checkpoint], list[
         last = trust.first_seq - 1 + checkpoint.size
         if checkpoint.origin != trust.origin:
             bad.append(Finding(Fault.BAD_CHECKPOINT, last, "it is of another log"))
-        elif trust.authority is None and not _may_seal(ranges[key_id], last):
+        elif key_id in ranges and not _may_seal(ranges[key_id], last):
             bad.append(Finding(Fault.BAD_CHECKPOINT, last, "its key was not in use at that event"))
         else:
             good[checkpoint] = None

@@ -1,7 +1,8 @@
 """Makes checkpoints, and puts them where the log itself is not: into the archive store and, if set, a second store.
 
-Due after 256 events, or 60 seconds after the first event that none covers, whichever comes first, looked at by
-whoever has just recorded an event; and when an installation is closed, so at the end of every run. A checkpoint that
+Due after 256 events, looked at by whoever has just recorded one; 60 seconds after the first event that none covers,
+looked at by a timer, so that a process with nothing to do keeps to it too; and when an installation is closed, so at
+the end of every run. What a process that was killed left uncovered, others find (``catch_up``). A checkpoint that
 cannot be stored never undoes or holds up the work: the next one covers its events too. Before it is signed the new
 events are checked to follow each other, so that nothing that was tampered with meanwhile is vouched for.
 """
@@ -64,9 +65,13 @@ class Checkpointer:
         self._recorded = 0
         self._exposed_since = 0.0
         self._not_before = 0.0
+        self._arming = threading.Lock()
+        self._timer: threading.Timer | None = None
+        self._closed = False
 
     def recorded(self, seq: int) -> None:
         """Take note of an event that was committed, and make a checkpoint if one is due. Never raises PipelineError."""
+        self._arm(SECONDS)
         if not self._lock.acquire(blocking=False):
             self._recorded = max(self._recorded, seq)
             return
@@ -85,24 +90,59 @@ class Checkpointer:
         with self._lock:
             return self._make()
 
+    def catch_up(self, seconds: float = SECONDS) -> None:
+        """Cover what has been uncovered for so long, whoever left it; a failure is logged.
+
+        Raises StorageError when the ledger is away.
+        """
+        with self._lock:
+            with self._ledger.read() as conn:
+                covered = _base(conn) + _last(conn)[0]
+            if self._left_before(covered, seconds):
+                self._make_quietly()
+
     def close(self) -> None:
         """Cover what this process recorded, if the stores let it."""
+        with self._arming:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
         with self._lock:
             if self._recorded > (self._covered or 0):
                 self._make_quietly()
+
+    def _arm(self, seconds: float) -> None:
+        """See to it that somebody looks in so many seconds, whatever else happens."""
+        with self._arming:
+            if self._timer is None and not self._closed:
+                self._timer = threading.Timer(seconds, self._look)
+                self._timer.daemon = True
+                self._timer.name = "checkpoints"
+                self._timer.start()
+
+    def _look(self) -> None:
+        with self._arming:
+            self._timer = None
+        with self._lock:
+            if self._closed or self._recorded <= (self._covered or 0):
+                return
+            self._make_quietly(only_if_due=True)
+            exposed = time.monotonic() - self._exposed_since
+            if self._recorded > (self._covered or 0):
+                self._arm(max(SECONDS - exposed, PAUSE_SECONDS if exposed >= SECONDS else 0.0))
 
     def _is_due(self, now: float) -> bool:
         if self._covered is None:
             with self._ledger.read() as conn:
                 self._covered = _base(conn) + _last(conn)[0]
             # What another process left uncovered may be old: it is not known how old.
-            return self._recorded - self._covered >= EVENTS or self._left_before(self._covered)
+            return self._recorded - self._covered >= EVENTS or self._left_before(self._covered, SECONDS)
         return self._recorded - self._covered >= EVENTS or now - self._exposed_since >= SECONDS
 
-    def _left_before(self, covered: int) -> bool:
+    def _left_before(self, covered: int, seconds: float) -> bool:
         with self._ledger.read() as conn:
             first = next(iter(Log(conn, covered + 1, covered + 1).rows()), None)
-        return first is not None and (datetime.now(UTC) - first["at"]).total_seconds() >= SECONDS
+        return first is not None and (datetime.now(UTC) - first["at"]).total_seconds() >= seconds
 
     def _make_quietly(self, *, only_if_due: bool = False) -> None:
         try:

@@ -17,7 +17,7 @@ from sqlalchemy import Connection, RowMapping, insert, select, update
 
 from asset_pipeline.errors import ConfigurationError
 from asset_pipeline.evidence.keys import LocalSigner, Signer, load_key, make_key, open_key, read_key
-from asset_pipeline.evidence.trust import Trust, TrustedKey, certify, trust_of
+from asset_pipeline.evidence.trust import Trust, TrustedKey, certify, since_of, trust_of
 from asset_pipeline.ledger.schema import event_counter, signing_keys
 
 COUNTER_ID = 1
@@ -126,4 +126,4 @@ def recorded_trust(conn: Connection, authority: bytes | None) -> Trust:
         TrustedKey(row["key_id"], bytes.fromhex(row["public_key"]), row["first_seq"], None, row["certificate"])
         for row in found
     ]
-    return trust_of(keys, authority)
+    return trust_of(keys, authority, since_of(keys) if authority else 0)

@@ -1,16 +1,16 @@
-"""Removes what ended processes left behind: working directories and half-written files of stores.
+"""Removes what ended processes left behind: working directories, half-written files of stores, copies of ``gate``.
 
-Safe at any time, beside any work, and again: only a directory that is older than 900 seconds and that nobody
-holds (see ``held``) goes, and of a store only temporary files that nobody has written to for an hour. What
-is gone already is success. The inbox is never touched: what lies there is somebody else's. Material whose
-retention is over belongs beside this, not in here.
+Events that they left uncovered get their checkpoint. Safe at any time, beside any work, and again: only a directory
+that is older than 900 seconds and that nobody holds (see ``held``) goes, and of a store only temporary files that
+nobody has written to for an hour. What is gone already is success. The inbox is never touched: what lies there is
+somebody else's. Material whose retention is over belongs beside this, not in here.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -19,6 +19,7 @@ from asset_pipeline.installation import Installation
 from asset_pipeline.ledger.events import record_event
 from asset_pipeline.ledger.holds import keeps_everything
 from asset_pipeline.retention.held import NAME, taking
+from asset_pipeline.retention.rehearsals import sweep_rehearsals
 from asset_pipeline.storage.store import Swept
 
 WORKING_AGE = timedelta(seconds=900)
@@ -38,14 +39,16 @@ class Sweep:
     file_bytes: int = 0
     in_use: int = 0
     stuck: int = 0
+    rehearsals: int = 0
 
 
 def sweep(inst: Installation, now: datetime) -> Sweep:
-    """Sweep working folder and stores; an event tells what was removed, if anything was.
+    """Sweep working folder and stores, cover the log; an event tells what was removed, if anything was.
 
     A legal hold on everything keeps even these. Raises StorageError when a store is away; what could be swept was
     swept, and is told.
     """
+    inst.checkpoints.catch_up()
     with inst.ledger.read() as conn:
         if keeps_everything(conn):
             return Sweep()
@@ -58,8 +61,12 @@ def sweep(inst: Installation, now: datetime) -> Sweep:
             away = error
         else:
             left = Swept(left.files + found.files, left.bytes + found.bytes)
-    done = Sweep(done.directories, done.directory_bytes, left.files, left.bytes, done.in_use, done.stuck)
-    if done.directories or done.files:
+    try:
+        rehearsals = sweep_rehearsals(inst, now)
+    except StorageError as error:
+        away, rehearsals = error, 0
+    done = replace(done, files=left.files, file_bytes=left.bytes, rehearsals=rehearsals)
+    if done.directories or done.files or done.rehearsals:
         with inst.ledger.begin() as tx:
             record_event(tx, "leftovers_removed", payload=asdict(done), now=now)
     if away is not None:

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
 import pytest
 import yaml
 
+from asset_pipeline.evidence.chain import moment
+from asset_pipeline.installation import open_installation
+from asset_pipeline.ledger.events import record_event
 from asset_pipeline.settings import load_settings
 from asset_pipeline_tests.small_documents import MONTH, drop_document
 
@@ -22,6 +26,41 @@ def archived(command, place: Path):
     assert ended.status == 0, ended.err
     assert "A key that signs this installation's records was made" in ended.err
     return command
+
+
+def leave_uncovered(place: Path, seconds: float) -> str:
+    """Record an event so long ago in a process that is killed; when that was, as an answer writes it."""
+    at = datetime.now(UTC) - timedelta(seconds=seconds)
+    with open_installation(load_settings(home=place / ".asset_pipeline")) as inst:
+        inst.ledger.when_recorded = None
+        with inst.ledger.begin() as tx:
+            record_event(tx, "job_requeued", payload={}, now=at)
+    return moment(at)
+
+
+def test_events_that_no_checkpoint_covers_are_told_with_their_age_and_the_janitor_covers_them(
+    command, place: Path
+) -> None:
+    since = leave_uncovered(place, 61)
+    told = json.loads(command("evidence", "verify", "--format", "json").out)
+    assert (told["sound"], told["not_covered"], told["not_covered_since"]) == (True, 1, since)
+    assert any("Nothing proves that the log goes no further" in word for word in told["proves"])
+    assert command("janitor").status == 0
+    told = json.loads(command("evidence", "verify", "--format", "json").out)
+    assert (told["sound"], told["not_covered"], told["not_covered_since"]) == (True, 0, None)
+
+
+def test_a_key_service_named_later_takes_over_with_the_next_rotation(command, place: Path) -> None:
+    leave_uncovered(place, 61)
+    assert command("janitor").status == 0
+    service = {"ASSET_PIPELINE_KEY_SERVICE": "env:SERVICE", "SERVICE": "08" * 32}
+    verified = command("evidence", "verify", **service)
+    assert (verified.status, "rotate-key" in verified.err) == (0, True)
+    assert command("evidence", "rotate-key", **service).status == 0
+    verified = command("evidence", "verify", **service)
+    assert (verified.status, "rotate-key" in verified.err) == (0, False)
+    (place / "trust.json").write_text(command("evidence", "trust", **service).out)
+    assert command("evidence", "verify", "--trust", "trust.json", **service).status == 0
 
 
 def test_a_month_is_proved_exported_and_traced_by_the_command_line(archived, place: Path) -> None:

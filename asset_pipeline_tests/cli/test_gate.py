@@ -5,15 +5,22 @@ from __future__ import annotations
 import json
 import os
 import secrets
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from pydantic import SecretStr
 from sqlalchemy import create_engine, text
 
+from asset_pipeline.cli.rehearsal import rehearsal
+from asset_pipeline.installation import open_installation
+from asset_pipeline.retention.janitor import Sweep, sweep
 from asset_pipeline.settings import Settings
 from asset_pipeline.storage.store import open_store
-from asset_pipeline_tests.small_documents import picture_pdf
+from asset_pipeline_tests.small_documents import fresh_settings, picture_pdf
 
 CHECKS = ["duplicate submission", "transient time-out", "malformed bytes", "expired directory"]
 
@@ -54,6 +61,54 @@ def test_the_gate_passes_on_a_bucket_and_postgres_and_leaves_nothing(
         assert conn.execute(text("SELECT count(*) FROM pg_namespace WHERE nspname LIKE 'gate%'")).scalar() == 0
         assert conn.execute(text("SELECT count(*) FROM pg_tables WHERE schemaname = 'public'")).scalar() == 0
     engine.dispose()
+
+
+@contextmanager
+def _killed_in(settings: Settings) -> Iterator[datetime]:
+    """A rehearsal that made its copy and was killed; when it began."""
+    now = datetime.now(UTC)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            with rehearsal(settings, now) as copy:
+                submission = Path(copy.settings.store_address("archive"))
+                if not copy.settings.archive.startswith("s3://"):
+                    submission.mkdir(exist_ok=True)
+                else:
+                    copy.archive.put_current("galleries/index.html", b"left")
+                os.kill(os.getpid(), signal.SIGKILL)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGKILL
+    yield now
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["folders and SQLite", "a bucket and PostgreSQL"])
+def test_what_a_killed_gate_left_is_taken_by_the_janitor_after_an_hour(
+    elsewhere: bool, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    settings = fresh_settings(tmp_path)
+    if elsewhere:
+        stores = request.getfixturevalue("s3_settings").settings()
+        ledger = SecretStr(request.getfixturevalue("postgres_url"))
+        settings = settings.model_copy(update={**stores, "ledger": ledger})
+    with open_installation(settings) as inst, _killed_in(settings) as began:
+
+        def left() -> list[str]:
+            found = [str(path) for path in settings.home.rglob("gate-*")]
+            if elsewhere:
+                with inst.ledger.read() as conn:
+                    schemas = text("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'gate%'")
+                    found += conn.execute(schemas).scalars().all()
+                found += [entry.key for entry in inst.archive.list() if entry.key.startswith("gate-")]
+            return found
+
+        assert len(left()) >= 3
+        assert sweep(inst, began + timedelta(minutes=59)).rehearsals == 0
+        assert len(left()) >= 3
+        assert sweep(inst, began + timedelta(minutes=61)).rehearsals == 1
+        assert left() == []
+        assert sweep(inst, began + timedelta(minutes=61)) == Sweep()
 
 
 def test_a_database_in_which_no_schema_may_be_made_is_told_in_one_line(command: Callable, postgres_url: str) -> None:

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import base64
 import hashlib
+from contextlib import suppress
 
 import pytest
+import rfc8785
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
 
 from asset_pipeline.errors import ConfigurationError, UsageError
 from asset_pipeline.evidence import canonical, dsse, trust
@@ -32,6 +36,44 @@ PUBLIC = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a"
 def test_what_is_not_in_its_one_form_is_refused(body: bytes) -> None:
     with pytest.raises(NotCanonical):
         canonical.loads(body)
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**54), 2**54) | st.floats(-1e15, 1e15) | st.text(max_size=6),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=4), inner, max_size=4),
+    max_leaves=12,
+)
+"""Also what has no form, or is written the slow way."""
+
+
+@settings(max_examples=60, deadline=None)
+@given(JSON)
+@example({'b\x7f\n"\\/': [1, -0.0, True], "a": {}, "": "\x00\x1f"})
+@example({"\U0001f600": 1, "\ufb33": 2})
+@example({"wide": 2**53 - 1})
+@example({"wider": 2**53})
+@example("\ud800")
+def test_the_one_form_is_that_of_rfc_8785_whichever_way_it_is_written(value) -> None:
+    try:
+        expected = rfc8785.dumps(value)
+    except ValueError:
+        with pytest.raises(ValueError):
+            canonical.dumps(value)
+        return
+    assert canonical.dumps(value) == expected
+    assert canonical.dumps(canonical.loads(expected)) == expected
+
+
+@pytest.mark.parametrize("value", [{1: 2}, {"a": {None: 1}}, {"a": object()}])
+def test_what_json_cannot_hold_has_no_form(value) -> None:
+    with pytest.raises(ValueError):
+        canonical.dumps(value)
+
+
+def test_a_value_too_deep_to_be_read_is_not_canonical() -> None:
+    for depth in (700, 2_000, 100_000):
+        with suppress(NotCanonical):
+            canonical.loads(b"[" * depth + b"]" * depth)
 
 
 def test_the_signed_bytes_are_those_of_the_dsse_specification() -> None:

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
+import struct
 import zipfile
 import zlib
 from pathlib import Path
 
 import pikepdf
 from pikepdf import Array, Dictionary, Name, String
+from PIL import ImageCms
 
-WANTED = ("caption", "alt", "label")
+WANTED = ("caption", "alt", "label", "profile")
 """Texts that are archived on purpose (REQUIREMENTS R6.1, R6.5): in rows of pictures and pages, and in manifests."""
 
 UNWANTED = (
     *("title", "author", "xmp", "body", "resource", "filter", "space", "layer", "font", "bookmark", "attachment"),
     *("javascript", "link", "comment", "broken", "officetitle", "officebody", "part", "relation", "content"),
+    *("collection", "item"),
 )
 
 
@@ -29,6 +32,7 @@ def write_pdf(path: Path) -> None:
         page = pdf.add_blank_page(page_size=(300, 300))
         names = [Name(f"/{canary('resource')}{number}") for number in range(4)]
         pictures = [_picture(pdf, bytes(range(64)) * 3) for _ in names]
+        pictures[0].ColorSpace = Array([Name.ICCBased, pdf.make_stream(colour_profile(canary("profile")), N=3)])
         pictures[1].write(b"words", filter=Name(f"/{canary('filter')}"))
         pictures[2].ColorSpace = Name(f"/{canary('space')}")
         pictures[3].write(f"{canary('broken')}".encode(), filter=Name.DCTDecode)
@@ -56,6 +60,7 @@ def write_pdf(path: Path) -> None:
         with pdf.open_outline() as outline:
             outline.root.append(pikepdf.OutlineItem(canary("bookmark"), 0))
         pdf.attachments[canary("attachment")] = pikepdf.AttachedFileSpec(pdf, canary("attachment").encode())
+        _make_portfolio(pdf)
         pdf.docinfo.Title, pdf.docinfo.Author = String(canary("title")), String(canary("author"))
         pdf.Root.Metadata = pdf.make_stream(f"<x>{canary('xmp')}</x>".encode(), Type=Name.Metadata, Subtype=Name.XML)
         pdf.save(path)
@@ -87,6 +92,30 @@ def write_docx(path: Path, wrapped: Path) -> None:
             archive.writestr(name.replace("image1", canary("part")), data)
         archive.writestr("docProps/core.xml", f"<core><title>{canary('officetitle')}</title></core>")
         archive.writestr(f"word/{canary('content')}.xml", f"<x>{canary('content')}</x>")
+
+
+def colour_profile(description: str) -> bytes:
+    """sRGB with a description of our own: a profile's tags are a table of name, place and size."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    text = description.encode("utf-16-be")
+    tag = b"mluc" + struct.pack(">IIIHHII", 0, 1, 12, 0x656E, 0x5553, len(text), 28) + text
+    (count,) = struct.unpack_from(">I", profile, 128)
+    for at in range(132, 132 + 12 * count, 12):
+        if profile[at : at + 4] == b"desc":
+            struct.pack_into(">II", profile, at + 4, len(profile), len(tag))
+    profile += tag + bytes(-len(tag) % 4)
+    struct.pack_into(">I", profile, 0, len(profile))
+    profile[84:100] = bytes(16)  # the digest of the profile as it was
+    return bytes(profile)
+
+
+def _make_portfolio(pdf: pikepdf.Pdf) -> None:
+    """Show the attachments as a collection, with a column and what stands in it."""
+    field = Dictionary(Type=Name.CollectionField, Subtype=Name.S, N=String(canary("collection")))
+    schema = Dictionary({"/Type": Name.CollectionSchema, f"/{canary('collection')}": field})
+    pdf.Root.Collection = Dictionary(Type=Name.Collection, Schema=schema, View=Name.D)
+    item = Dictionary({"/Type": Name.CollectionItem, f"/{canary('collection')}": String(canary("item"))})
+    pdf.attachments[canary("attachment")].obj.CI = item
 
 
 def _picture(pdf: pikepdf.Pdf, samples: bytes) -> pikepdf.Object:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import jsonschema
@@ -13,11 +14,13 @@ import pytest
 from sqlalchemy import text
 
 from asset_pipeline.errors import ConfigurationError, IntegrityError, StorageError
+from asset_pipeline.evidence import trust as trust_file
 from asset_pipeline.evidence import verify as verifying
 from asset_pipeline.evidence.actor import Actor
 from asset_pipeline.evidence.chain import Event
 from asset_pipeline.evidence.findings import Fault
 from asset_pipeline.evidence.keys import make_key
+from asset_pipeline.evidence.trust import Trust
 from asset_pipeline.evidence.verify import Verdict
 from asset_pipeline.ledger.chain import Log, notes
 from asset_pipeline.ledger.checkpoints import Checkpointer, stored_notes
@@ -141,6 +144,52 @@ def test_the_key_may_come_from_the_environment_certified_by_a_key_service(
     assert not (tmp_path / "keys").exists()
 
 
+def test_a_log_begun_with_a_key_of_its_own_goes_on_under_a_key_service(
+    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = FolderStore(tmp_path / "archive", name="archive")
+    begun = open_ledger(database_url, recorder=Recorder(tmp_path / "keys"))
+    record(begun, 3)
+    Checkpointer(begun, Recorder(tmp_path / "keys"), [archive]).seal()
+    begun.close()
+
+    monkeypatch.setenv("SERVICE", "08" * 32)
+    recorder = Recorder(tmp_path / "keys", key_service="env:SERVICE")
+    authority = recorder.authority()
+    assert authority is not None
+    ledger = open_ledger(database_url, recorder=recorder)
+    checkpointer = Checkpointer(ledger, recorder, [archive])
+
+    def judged(trust: Trust) -> list[tuple[Fault, int | None]]:
+        with ledger.read() as conn:
+            verdict = verifying.verify(Log(conn), trust, notes(conn), processes=1)
+        return [(found.fault, found.seq) for found in verdict.findings]
+
+    def own() -> Trust:
+        with ledger.read() as conn:
+            return recorded_trust(conn, authority.public_key)
+
+    record(ledger, 2)
+    checkpointer.seal()
+    assert own().is_uncertified
+    assert judged(own()) == []
+    with ledger.begin() as tx:
+        assert rotate_key(tx, make_key(tmp_path / "keys"), NOW) == 6
+    record(ledger, 2)
+    checkpointer.seal()
+    trust = own()
+    assert not trust.is_uncertified
+    assert judged(trust) == []
+    handed_over = trust_file.loads(trust.dumps())
+    assert judged(handed_over) == []
+
+    uncertified = replace(trust, keys=(trust.keys[0], replace(trust.keys[1], certificate=None)))
+    assert (Fault.UNKNOWN_KEY, 6) in judged(uncertified)
+    assert (Fault.UNKNOWN_KEY, 7) in judged(uncertified)
+    assert judged(replace(trust, since=0))[0] == (Fault.UNKNOWN_KEY, 1)
+    ledger.close()
+
+
 @pytest.mark.parametrize(
     ("statements", "expected"),
     [
@@ -217,6 +266,56 @@ def test_a_checkpoint_is_made_of_what_was_left_uncovered_for_a_minute(
     monkeypatch.setattr("asset_pipeline.ledger.checkpoints.SECONDS", 0.0)
     record(ledger, 1)
     assert [row["size"] for row in rows(ledger, checkpoints)] == [1, 3]
+
+
+def sizes_when(ledger: Ledger, size: int) -> list[int]:
+    """Sizes of the checkpoints once there is one of ``size`` events; whatever there is after five seconds."""
+    until = time.monotonic() + 5
+    while True:
+        sizes = [row["size"] for row in rows(ledger, checkpoints)]
+        if size in sizes or time.monotonic() > until:
+            return sizes
+        time.sleep(0.02)
+
+
+def test_a_process_with_nothing_more_to_do_leaves_no_event_uncovered_for_longer_than_a_minute(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("asset_pipeline.ledger.checkpoints.SECONDS", 0.2)
+    checkpointer = sealer(ledger, tmp_path)
+    ledger.when_recorded = checkpointer.recorded
+    record(ledger, 1, datetime.now(UTC) + timedelta(minutes=1))  # by its own time it is not due for long
+    assert sizes_when(ledger, 1) == [1]
+    record(ledger, 2, datetime.now(UTC))
+    assert sizes_when(ledger, 3) == [1, 3]
+    checkpointer.close()
+
+
+def test_a_checkpoint_that_could_not_be_stored_is_tried_again_though_nothing_more_happens(
+    ledger: Ledger, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("asset_pipeline.ledger.checkpoints.SECONDS", 0.2)
+    monkeypatch.setattr("asset_pipeline.ledger.checkpoints.PAUSE_SECONDS", 0.2)
+    (tmp_path / "archive").write_text("in the way")
+    checkpointer = sealer(ledger, tmp_path)
+    ledger.when_recorded = checkpointer.recorded
+    record(ledger, 1)
+    assert rows(ledger, checkpoints) == []
+    (tmp_path / "archive").unlink()
+    assert sizes_when(ledger, 1) == [1]
+    checkpointer.close()
+
+
+def test_what_a_killed_process_left_uncovered_is_covered_by_whoever_looks_next(ledger: Ledger, tmp_path: Path) -> None:
+    record(ledger, 3, datetime.now(UTC) - timedelta(seconds=31))  # and nobody's checkpoint is told of it
+    looking = sealer(ledger, tmp_path)
+    looking.catch_up()
+    assert rows(ledger, checkpoints) == []
+    looking.catch_up(30)
+    assert [row["size"] for row in rows(ledger, checkpoints)] == [3]
+    looking.catch_up(0)
+    looking.close()
+    assert [row["size"] for row in rows(ledger, checkpoints)] == [3]
 
 
 def test_a_store_that_is_away_holds_up_nothing_and_the_next_checkpoint_covers_it_all(
