@@ -1,4 +1,4 @@
-"""The command line as a user starts it: a process of its own, in an empty folder."""
+"""The command line as a user gives it: a process of its own, in an empty folder."""
 
 from __future__ import annotations
 
@@ -6,15 +6,13 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
-import asset_pipeline
-
-ROOT = Path(asset_pipeline.__file__).parents[1]
-
+from asset_pipeline_tests.cli.warm import ROOT, WarmProcess
 
 _LOGGED = re.compile(r"[\d-]{10} [\d:,]{12} (WARNING|ERROR) asset_pipeline\.ledger\.(signing|checkpoints): ")
 
@@ -50,25 +48,37 @@ class Command:
     """The command line of one folder."""
 
     place: Path
+    warm: WarmProcess
 
     def start(self, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
-        ours = ("ASSET_PIPELINE_", "DAGSTER")
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+        """A fresh interpreter, to be watched and signalled."""
         return subprocess.Popen(
             [sys.executable, "-m", "asset_pipeline.cli", *map(str, arguments)],
             cwd=self.place,
-            env=kept | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_SETTLE_SECONDS": "0"} | variables,
+            env=_environment(variables),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,
         )
 
     def __call__(self, *arguments: str | Path, **variables: str) -> Ended:
-        with self.start(*arguments, **variables) as running:
-            out, err = running.communicate(timeout=240)
-        return Ended(running.returncode, out, err)
+        """Run to the end."""
+        return Ended(*self.warm.run([*map(str, arguments)], self.place, _environment(variables), seconds=240))
+
+
+def _environment(variables: dict[str, str]) -> dict[str, str]:
+    ours = ("ASSET_PIPELINE_", "DAGSTER")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_SETTLE_SECONDS": "0"} | variables
+
+
+@pytest.fixture(scope="session")
+def warm_process() -> Iterator[WarmProcess]:
+    process = WarmProcess()
+    yield process
+    process.close()
 
 
 @pytest.fixture
-def command(place: Path) -> Command:
-    return Command(place)
+def command(place: Path, warm_process: WarmProcess) -> Command:
+    return Command(place, warm_process)

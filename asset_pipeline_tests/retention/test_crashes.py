@@ -31,7 +31,7 @@ MONTH = "2026-05"
 def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A month of three reports, of which two are due; to be copied."""
     folder = tmp_path_factory.mktemp("month")
-    settings = fresh_settings(folder, workers=1)
+    settings = fresh_settings(folder, workers=1, sandbox=False)
     settings.policy_file.write_text(POLICY)
     with open_installation(settings) as inst:
         for name, colours in (("a.pdf", [10, 20]), ("b.pdf", [20, 30])):
@@ -43,7 +43,7 @@ def month(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def _settings(folder: Path) -> Settings:
-    return Settings(home=folder / "home", settle_seconds=0, workers=1)
+    return Settings(home=folder / "home", settle_seconds=0, workers=1, sandbox=False)
 
 
 def _die_at(step: int, settings: Settings) -> None:

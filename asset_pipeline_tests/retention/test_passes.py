@@ -53,7 +53,7 @@ def inst(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installatio
     if request.param == "postgres and s3":
         places = {"ledger": request.getfixturevalue("postgres_url")}
         places |= request.getfixturevalue("s3_settings").settings()
-    settings = fresh_settings(tmp_path, workers=1, **places)
+    settings = fresh_settings(tmp_path, workers=1, sandbox=False, **places)
     settings.policy_file.write_text(POLICY)
     with open_installation(settings) as opened:
         yield opened
