@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import rfc8785
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from asset_pipeline.errors import ConfigurationError
@@ -139,6 +138,8 @@ def load_policy(path: Path | None, *, required: bool = False) -> Policy:
         return Policy()
     if not path.is_file():
         raise ConfigurationError("There is no policy file where one is named.", "Put it there or name another.")
+    import yaml  # only where there is a file: a decoder process that starts has none
+
     try:
         body: Any = yaml.safe_load(path.read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -37,9 +37,10 @@ LOADED = 0.3
 
 @dataclass(frozen=True)
 class Run:
-    """What one tool took for one workload: seconds of work, pictures written, peak memory of any process."""
+    """What one tool took for one workload: seconds of work, of processors, pictures, peak memory of any process."""
 
     seconds: float
+    cpu_seconds: float
     pictures: int
     peak_bytes: int
 
@@ -341,30 +342,45 @@ def _work_apart(tool: str, out: str, documents: Sequence[str]) -> None:
     import resource
 
     work = TOOLS[tool]([Path(document) for document in documents], Path(out))
-    began = time.perf_counter()
+    used, began = _cpu_seconds(), time.perf_counter()
     pictures, peak = work()
-    seconds = time.perf_counter() - began
+    seconds, used = time.perf_counter() - began, _cpu_seconds() - used
     if not peak:
         kinds = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
         peak = max(resource.getrusage(kind).ru_maxrss for kind in kinds) * 1024
-    print(json.dumps({"seconds": seconds, "pictures": pictures, "peak_bytes": peak}), flush=True)
+    run = {"seconds": seconds, "cpu_seconds": used, "pictures": pictures, "peak_bytes": peak}
+    print(json.dumps(run), flush=True)
     os._exit(0)  # the decoder processes end with this one; a pool's orderly end is not what is timed
+
+
+def _cpu_seconds() -> float:
+    """What this process, its children and theirs have used of processors, in steps of the kernel's clock (10 ms)."""
+    ours = os.times()
+    total = ours.user + ours.system + ours.children_user + ours.children_system
+    for thread in Path("/proc/self/task").iterdir():
+        for child in (thread / "children").read_text("ascii").split():
+            fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+            total += sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+    return total
 
 
 def _show(name: str, runs: dict[str, list[Run]], figures: dict[str, Any]) -> list[str]:
     middle = {tool: statistics.median(run.seconds for run in each) for tool, each in runs.items()}
+    used = {tool: statistics.median(run.cpu_seconds for run in each) for tool, each in runs.items()}
     base = middle.get(_ONE)
     for tool, each in runs.items():
         run, seconds = each[0], middle[tool]
         memory = max(each, key=lambda run: run.peak_bytes).peak_bytes / 1e6
         ratio = f"{seconds / base:6.2f}" if base else "      "
         print(
-            f"  {tool:22} {seconds:8.3f} s {ratio} x ours {run.pictures / seconds:9.1f} pictures/s"
+            f"  {tool:22} {seconds:8.3f} s {ratio} x ours {used[tool]:8.2f} s of processors"
+            f" {run.pictures / seconds:9.1f} pictures/s"
             f" {run.pictures:5} pictures {memory:6.0f} MB"
         )
     figures["workloads"][name] = {
         tool: {
             "seconds": [run.seconds for run in each],
+            "cpu_seconds": [run.cpu_seconds for run in each],
             "pictures": each[0].pictures,
             "peak_bytes": max(run.peak_bytes for run in each),
         }
@@ -375,7 +391,8 @@ def _show(name: str, runs: dict[str, list[Run]], figures: dict[str, Any]) -> lis
         if tool not in middle or other not in middle or (other == _ONE and COUNT != 2):
             continue
         found = middle[tool] / middle[other]
-        print(f"    {tool} / {other}: {found:.2f} (target {most:.2f})")
+        of_processors = f", of processors {used[tool] / used[other]:.2f}" if tool == _ONE and used[other] else ""
+        print(f"    {tool} / {other}: {found:.2f} (target {most:.2f}){of_processors}")
         if found > most:
             missed.append(f"{name}: {tool} / {other} is {found:.2f}, not {most:.2f}")
     for tool in (_ONE, _ALL):

@@ -21,6 +21,7 @@ from asset_pipeline.extraction.report import extract
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.model import Extraction, Four, Placement
 from asset_pipeline.policy import Policy
+from asset_pipeline.settings import load_settings
 
 _SAME_PLACE = 0.9
 """Share of their common box that two boxes in the same place overlap."""
@@ -115,7 +116,10 @@ def compare(
         load_engine(engine)
     figures = {engine: Figures(engine) for engine in (first, second)}
     findings: list[Finding] = []
-    with DecoderPool(1, policy, warm=(first, second)) as pool, TemporaryDirectory(prefix="comparing-") as scratch:
+    with (
+        DecoderPool(1, policy, warm=(first, second), caged=load_settings().sandbox) as pool,
+        TemporaryDirectory(prefix="comparing-") as scratch,
+    ):
         for index, file in enumerate(files):
             order = (first, second) if index % 2 == 0 else (second, first)
             reports = {}

@@ -8,6 +8,7 @@ a module with a class that satisfies ``Engine`` and name it in ``ENGINES``.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -88,12 +89,16 @@ def engine_for(media_type: str | None, chosen: str) -> str:
     return OFFICE_ENGINE if media_type in OFFICE.values() else chosen
 
 
-def load_engine(name: str) -> Engine:
-    """The engine called ``name``; imports its libraries only now. Raises UsageError for an unknown name."""
+def load_engine(name: str, engines: Mapping[str, str] | None = None) -> Engine:
+    """The engine called ``name``; imports its libraries only now. Raises UsageError for an unknown name.
+
+    ``engines`` (name to ``module:class``) is where it is looked up; default the registry.
+    """
+    known = ENGINES if engines is None else engines
     try:
-        module, _, attribute = ENGINES[name].partition(":")
+        module, _, attribute = known[name].partition(":")
     except KeyError:
-        raise UsageError(f"There is no engine {name!r}.", f"Choose one of: {', '.join(sorted(ENGINES))}.") from None
+        raise UsageError(f"There is no engine {name!r}.", f"Choose one of: {', '.join(sorted(known))}.") from None
     engine: Engine = getattr(import_module(module), attribute)()
     return engine
 

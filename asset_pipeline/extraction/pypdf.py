@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import io
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -25,11 +24,12 @@ from pypdf.generic import StreamObject
 
 from asset_pipeline import account
 from asset_pipeline.errors import Refusal
-from asset_pipeline.extraction.engine import Inspection, Request, extractor_version
+from asset_pipeline.extraction import answering
+from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.pypdf_walk import Drawn, Frame, box_of, is_name, plain, walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
 from asset_pipeline.extraction.withheld import WithheldFiles
-from asset_pipeline.model import Extraction, Flag, Kind, Page, Picture, Source, Timings
+from asset_pipeline.model import Extraction, Flag, Kind, Page, Picture, Source
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
@@ -56,34 +56,11 @@ class PypdfEngine:
 
     def inspect(self, request: Request) -> Inspection:
         """Open the document and count its pages."""
-        try:
-            with _open(request) as document:
-                return Inspection(source=document.source(request), outcome=None)
-        except Refusal as refusal:
-            return Inspection(source=_unread(request, refusal), outcome=refusal.reason)
+        return answering.inspect(request, _open, _source)
 
     def extract(self, request: Request) -> Extraction:
         """Read the requested pages."""
-        began = time.monotonic()
-        made_by = extractor_version(self, request.policy)
-        try:
-            with _open(request) as document:
-                gallery, withheld = Gallery(), WithheldFiles(request)
-                last = min(request.last or document.pages, document.pages)
-                numbers = range(request.first, last + 1)
-                pages = [_read_page(document, number, request, gallery, withheld) for number in numbers]
-                return Extraction(
-                    source=document.source(request),
-                    outcome="ok",
-                    extractor_version=made_by,
-                    pages=pages,
-                    pictures=list(gallery.pictures.values()),
-                    withheld=withheld.rows,
-                    timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
-                )
-        except Refusal as refusal:
-            source = _unread(request, refusal)
-            return Extraction(source=source, outcome=refusal.reason, extractor_version=made_by)
+        return answering.extract(self, request, _open, _source, _read_pages)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +68,6 @@ class _Document:
     reader: pypdf.PdfReader
     pages: int
     encrypted: Encrypted
-
-    def source(self, request: Request) -> Source:
-        return _unread(request).model_copy(update={"pages": self.pages, "encrypted": self.encrypted})
 
 
 @contextmanager
@@ -133,14 +107,20 @@ def _unlock(reader: pypdf.PdfReader, password: str | None) -> Encrypted:
     raise Refusal(Reason.ENCRYPTED)
 
 
-def _unread(request: Request, refusal: Refusal | None = None) -> Source:
+def _source(request: Request, document: _Document | None = None, refusal: Refusal | None = None) -> Source:
+    closed: Encrypted | None = "user" if refusal is not None and refusal.reason is Reason.ENCRYPTED else None
     return Source(
         sha256=request.source_sha256,
         bytes=request.source_bytes,
         media_type=request.media_type,
-        pages=None,
-        encrypted="user" if refusal is not None and refusal.reason is Reason.ENCRYPTED else None,
+        pages=document.pages if document else None,
+        encrypted=document.encrypted if document else closed,
     )
+
+
+def _read_pages(document: _Document, request: Request, gallery: Gallery, withheld: WithheldFiles) -> list[Page]:
+    numbers = answering.requested(request, document.pages)
+    return [_read_page(document, number, request, gallery, withheld) for number in numbers]
 
 
 def _read_page(document: _Document, number: int, request: Request, gallery: Gallery, withheld: WithheldFiles) -> Page:

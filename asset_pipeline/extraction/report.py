@@ -36,8 +36,11 @@ REPORT_FILE = "report.json"
 
 # Opening a document again costs about as much as reading some pages of it.
 _SMALLEST_RANGE = 8
-_RANGES_A_WORKER = 2
+_SHORT_PARTS = 5
+_LONGEST_RANGE = 400
 _PIECE = 1024 * 1024
+_NOT_YET = "0" * 64
+"""Stands for the document's digest in what decoders are asked and answer, as they need not wait for it."""
 
 
 def extract(
@@ -66,34 +69,37 @@ def extract(
     if engine not in ENGINES:
         load_engine(engine)  # raises, and says which there are
     count = workers or len(os.sched_getaffinity(0))
-    began = time.monotonic()
     admitted = _admit(Path(file), policy)
-    spent = _milliseconds(began)
     engine = engine_for(admitted.source.media_type, engine)
     folder = _prepare(Path(out))
-    if admitted.refused is not None:
-        version = made_by(version_of(load_engine(engine)), policy)
-        report = Extraction(source=admitted.source, outcome=admitted.refused, extractor_version=version)
-    else:
-        scratch = Path(mkdtemp(prefix=".reading-", dir=folder))
-        try:
-            request = Request(
-                document=Path(file).absolute(),
-                out=scratch,
-                policy=policy,
-                source_sha256=admitted.source.sha256,
-                source_bytes=admitted.source.bytes,
-                media_type=admitted.source.media_type,
-                password=password,
-                figures=figures,
-                pixels=pixels,
-                withhold=False,
-            )
-            with nullcontext(pool) if pool else _open_pool(count, policy, engine, started) as opened:
-                report = _Reading(opened, engine, request, folder, admitted.source).read(count)
-        finally:
-            rmtree(scratch, ignore_errors=True)
-    report = report.model_copy(update={"timings_ms": report.timings_ms.model_copy(update={"admit": spent})})
+    with ThreadPoolExecutor(1, thread_name_prefix="hashing") as aside:
+        hashing = aside.submit(_hash, Path(file))
+        if admitted.refused is not None:
+            version = made_by(version_of(load_engine(engine)), policy)
+            report = Extraction(source=admitted.source, outcome=admitted.refused, extractor_version=version)
+        else:
+            scratch = Path(mkdtemp(prefix=".reading-", dir=folder))
+            try:
+                request = Request(
+                    document=Path(file).absolute(),
+                    out=scratch,
+                    policy=policy,
+                    source_sha256=admitted.source.sha256,
+                    source_bytes=admitted.source.bytes,
+                    media_type=admitted.source.media_type,
+                    password=password,
+                    figures=figures,
+                    pixels=pixels,
+                    withhold=False,
+                )
+                with nullcontext(pool) if pool else _open_pool(count, policy, engine, started) as opened:
+                    report = _Reading(opened, engine, request, folder, admitted.source).read(count)
+            finally:
+                rmtree(scratch, ignore_errors=True)
+        digest, size, spent = hashing.result()
+    source = report.source.model_copy(update={"sha256": digest, "bytes": size})
+    timings = report.timings_ms.model_copy(update={"admit": spent})
+    report = report.model_copy(update={"source": source, "timings_ms": timings})
     _write_report(folder, report)
     return report
 
@@ -127,9 +133,18 @@ def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
 
 
 def split_pages(pages: int, workers: int) -> list[tuple[int, int]]:
-    """Page ranges of nearly equal length for ``workers``, none shorter than it is worth."""
-    length = max(_SMALLEST_RANGE, math.ceil(pages / (workers * _RANGES_A_WORKER)))
-    return [(first, min(first + length - 1, pages)) for first in range(1, pages + 1, length)]
+    """Page ranges for ``workers``: long ones, then as many short ones, none shorter than it is worth.
+
+    The short ones even out what the long ones took, and nobody waits long for the last answer to be checked.
+    """
+    short = max(_SMALLEST_RANGE, min(math.ceil(pages / (workers * _SHORT_PARTS)), _LONGEST_RANGE // 4))
+    long = max(short, min(math.ceil(pages / workers) - short, _LONGEST_RANGE))
+    ranges, first = [], 1
+    while first <= pages:
+        length = long if pages - first + 1 > workers * short else short
+        ranges.append((first, min(first + length - 1, pages)))
+        first += length
+    return ranges
 
 
 @dataclass(slots=True)
@@ -155,7 +170,8 @@ class _Reading:
         if inspection.outcome is not None:
             return self._refused(inspection.outcome)
         ranges = split_pages(inspection.source.pages or 1, workers)
-        with ThreadPoolExecutor(workers, thread_name_prefix="reading") as callers:
+        # One caller more than decoders: an answer is checked while its decoder's place is taken by the next.
+        with ThreadPoolExecutor(workers + 1, thread_name_prefix="reading") as callers:
             parts = [part for found in callers.map(self._read_range, ranges) for part in found]
         decoded = _milliseconds(began)
         refused = next((part.outcome for part in parts if part.outcome != "ok"), None)
@@ -163,8 +179,7 @@ class _Reading:
             return self._refused(Reason(refused))
         merged = merge(parts, self._report())
         began = time.monotonic()
-        for picture in merged.pictures:
-            self._publish(picture.file)
+        self._publish({picture.file for picture in merged.pictures})
         timings = Timings(decode=decoded, publish=_milliseconds(began))
         return merged.model_copy(update={"timings_ms": timings})
 
@@ -198,10 +213,12 @@ class _Reading:
         version = made_by(self.pool.version(self.engine), self.request.policy)
         return Extraction(source=self.source, outcome=refused or "ok", extractor_version=version)
 
-    def _publish(self, name: str) -> None:
-        """Move the file into the folder from whichever ranges wrote it; they are equal by digest."""
-        for made in self.request.out.glob(f"*/{name}"):
-            made.replace(self.folder / name)
+    def _publish(self, names: set[str]) -> None:
+        """Move the files into the folder from whichever ranges wrote them; they are equal by digest."""
+        for pages in self.request.out.iterdir():
+            for made in pages.iterdir():
+                if made.name in names:
+                    made.replace(self.folder / made.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,23 +228,39 @@ class _Admitted:
 
 
 def _admit(file: Path, policy: Policy) -> _Admitted:
-    """Stream the file once: digest, size, signature. Raises UsageError where there is no file."""
-    digest, size, declared = hashlib.sha256(), 0, declared_type(file.name)
+    """Size and signature of the file; its digest is made while it is read. Raises UsageError where there is no file."""
+    declared = declared_type(file.name)
     try:
         if not file.is_file():
             raise UsageError(f"There is no file {str(file)!r}.", "Name a document to read.")
         with file.open("rb") as stream:
-            while piece := stream.read(_PIECE):
-                digest.update(piece)
-                size += len(piece)
+            size = os.fstat(stream.fileno()).st_size
             signature = recognise(stream, declared)
     except OSError as error:
-        raise UsageError(f"The file cannot be read ({error.strerror}).", "Check its permissions.") from None
+        raise _unreadable(error) from None
     refused = judge(size, signature, declared, policy.media_types.documents)
     if size > policy.limits.source_bytes:
         refused = Reason.PAYLOAD_TOO_LARGE
-    source = Source(sha256=digest.hexdigest(), bytes=size, media_type=signature.media_type, pages=None, encrypted=None)
+    source = Source(sha256=_NOT_YET, bytes=size, media_type=signature.media_type, pages=None, encrypted=None)
     return _Admitted(source=source, refused=refused)
+
+
+def _hash(file: Path) -> tuple[str, int, float]:
+    """Digest and bytes of the file, and the milliseconds that took. Raises UsageError where it cannot be read."""
+    began = time.monotonic()
+    digest, size = hashlib.sha256(), 0
+    try:
+        with file.open("rb") as stream:
+            while piece := stream.read(_PIECE):
+                digest.update(piece)
+                size += len(piece)
+    except OSError as error:
+        raise _unreadable(error) from None
+    return digest.hexdigest(), size, _milliseconds(began)
+
+
+def _unreadable(error: OSError) -> UsageError:
+    return UsageError(f"The file cannot be read ({error.strerror}).", "Check its permissions.")
 
 
 def _prepare(out: Path) -> Path:

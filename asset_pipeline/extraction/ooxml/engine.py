@@ -8,7 +8,6 @@ around the loop. A macro is never run: a document with macros is of another medi
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,7 +18,8 @@ from pypdfium2 import PDFIUM_INFO
 
 from asset_pipeline import account
 from asset_pipeline.errors import Refusal
-from asset_pipeline.extraction.engine import Inspection, Request, extractor_version
+from asset_pipeline.extraction import answering
+from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.ooxml.package import Package, open_package
 from asset_pipeline.extraction.ooxml.pictures import Laid, PictureFiles
 from asset_pipeline.extraction.ooxml.placed import Placed, Unit
@@ -38,14 +38,14 @@ from asset_pipeline.extraction.pdf.geometry import (
 )
 from asset_pipeline.extraction.rows import TEXT_CHARACTERS, Found, Gallery, placement_row, plain_text
 from asset_pipeline.extraction.withheld import WithheldFiles
-from asset_pipeline.model import Extraction, Flag, Page, Placement, Source, Timings
+from asset_pipeline.model import Extraction, Flag, Page, Placement, Source
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import OFFICE, recognise
 from asset_pipeline.validation.packages import DOCX, MAIN_PARTS, PPTX, XLSX
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 1
+REVISION = 2
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 _ALL = 1 - 1e-6
@@ -84,35 +84,11 @@ class OoxmlEngine:
 
     def inspect(self, request: Request) -> Inspection:
         """Open the document and count its units."""
-        try:
-            with _open(request) as document:
-                return Inspection(source=_source(request, document), outcome=None)
-        except Refusal as refusal:
-            return Inspection(source=_source(request, refusal=refusal), outcome=refusal.reason)
+        return answering.inspect(request, _open, _source)
 
     def extract(self, request: Request) -> Extraction:
         """Read the requested units, one after the other: memory does not grow with their number."""
-        began = time.monotonic()
-        made_by = extractor_version(self, request.policy)
-        try:
-            with _open(request) as document:
-                gallery = Gallery()
-                withheld = WithheldFiles(request)
-                files = PictureFiles(document.package, request.out, request.policy, request.pixels, withheld)
-                last = min(request.last or document.units, document.units)
-                pages = [_read(document, number, files, gallery) for number in range(request.first, last + 1)]
-                return Extraction(
-                    source=_source(request, document),
-                    outcome="ok",
-                    extractor_version=made_by,
-                    pages=pages,
-                    pictures=list(gallery.pictures.values()),
-                    withheld=withheld.rows,
-                    timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
-                )
-        except Refusal as refusal:
-            source = _source(request, refusal=refusal)
-            return Extraction(source=source, outcome=refusal.reason, extractor_version=made_by)
+        return answering.extract(self, request, _open, _source, _read_units)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +138,11 @@ def _source(request: Request, document: _Document | None = None, refusal: Refusa
         pages=document.units if document else None,
         encrypted=encrypted,
     )
+
+
+def _read_units(document: _Document, request: Request, gallery: Gallery, withheld: WithheldFiles) -> list[Page]:
+    files = PictureFiles(document.package, request.out, request.policy, request.pixels, withheld)
+    return [_read(document, number, files, gallery) for number in answering.requested(request, document.units)]
 
 
 def _read(document: _Document, number: int, files: PictureFiles, gallery: Gallery) -> Page:

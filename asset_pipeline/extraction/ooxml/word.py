@@ -1,9 +1,9 @@
 """Word documents: the pictures of each story, since a docx has no fixed pages.
 
 A unit is a story in a stable order: the document, its headers and footers as the sections name them,
-footnotes, endnotes. Comments and glossaries are not part of what the document shows. Headers of first or
-even pages that no section uses, deleted and hidden text are not shown. A picture in a line lies at the
-origin, because where it comes to lie is decided when pages are made.
+footnotes, endnotes, and the pictures that lists have for bullets. Comments and glossaries are not part of what
+the document shows. Headers of first or even pages that no section uses, deleted and hidden text are not shown.
+A picture in a line lies at the origin, because where it comes to lie is decided when pages are made.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class WordDocument:
 
     def _list_stories(self) -> list[Story]:
         sections = list(self._package.markup(self._main).iter("sectPr"))
-        return [Story(self._main, "document"), *self._list_edges(sections), *self._list_notes()]
+        return [Story(self._main, "document"), *self._list_edges(sections), *self._list_notes(), *self._list_bullets()]
 
     def _list_edges(self, sections: list[Element]) -> list[Story]:
         """Headers and footers in the order in which sections name them, each once."""
@@ -94,6 +94,15 @@ class WordDocument:
             for kind, label in _NOTES
             for part in self._package.parts_of(self._main, kind)[:1]
             if part in self._package
+        ]
+
+    def _list_bullets(self) -> list[Story]:
+        """The part with bullets that are pictures, where it has any; each is told once, wherever lists use it."""
+        parts = self._package.parts_of(self._main, "numbering")[:1]
+        return [
+            Story(part, "bullets", shown=any(True for _ in root.iter("lvlPicBulletId")))
+            for part, root in zip(parts, _related(self._package, self._main, "numbering"), strict=False)
+            if root.find("numPicBullet") is not None
         ]
 
     def _setting(self, name: str) -> bool:

@@ -19,6 +19,9 @@ CHARACTERS = 500
 _LINES = 12
 
 _BELOW_POINTS = 42.0
+_NUMBERED_BELOW_POINTS = 64.0
+"""Numbered ones are looked for further down: plots often come with a margin."""
+
 _ABOVE_POINTS = 30.0
 _BESIDE_POINTS = 30.0
 _OVER_POINTS = 4.0
@@ -33,6 +36,7 @@ _LONG_LINE = 30
 _LABEL_CHARACTERS, _LABEL_GAP = 16, 4.0
 _LEADING = 1.1
 """Gap to the next line of a block, in heights of the line."""
+_PARAGRAPH_GAP = 0.45
 
 _NUMBERED = (
     r"fig(?:ure|ura|uur)?s?|abb(?:ildung)?(?:en)?|bild(?:er)?|images?|photo(?:s|graph)?|foto|plates?|tafel|illustration|"
@@ -57,14 +61,15 @@ _RUN_IN = r"[A-Z][\w'’ -]{1,24}\. +[A-Z0-9]"
 _NUMBER = r"(?:[A-Z]{1,2}[.\-]?)?\d{1,4}(?:[.\-–]\d{1,3}){0,3}[a-z]?\b|[IVXLC]{1,6}\b|[A-Z]\b"
 _NUMBERS = rf"(?:{_NUMBER})(?:\s*(?:,|&|–|-|and|und|to|bis)\s*(?:{_NUMBER}))*"
 _NUMBERED_START = re.compile(
-    rf"(?P<word>{_NUMBERED})(?P<dot>\.?)\s*(?P<number>(?-i:{_NUMBERS}))(?P<rest>.*)", re.IGNORECASE | re.DOTALL
+    rf"(?P<word>{_NUMBERED})(?![^\W\d_])(?P<dot>\.?)\s*(?P<number>(?-i:{_NUMBERS}))(?P<rest>.*)",
+    re.IGNORECASE | re.DOTALL,
 )
 _COLONED_START = re.compile(rf"(?:{_COLONED})(?:\s+\([^)]{{1,20}}\))?\s*:\s*\S", re.IGNORECASE)
 _CREDITED_START = re.compile(rf"(?:{_CREDITED})\s*\S", re.IGNORECASE)
 _LABELLED_START = re.compile(_ANY_LABEL)
 _RUN_IN_START = re.compile(_RUN_IN)
 _ANYWHERE = re.compile(
-    rf"(?<!\w)(?:(?:{_NUMBERED})\.?\s*(?-i:{_NUMBER})|(?:{_COLONED})(?:\s+\([^)]{{1,20}}\))?\s*:|(?:{_CREDITED}))",
+    rf"(?<!\w)(?:(?:{_NUMBERED})(?![^\W\d_])\.?\s*(?-i:{_NUMBER})|(?:{_COLONED})(?:\s+\([^)]{{1,20}}\))?\s*:|(?:{_CREDITED}))",
     re.IGNORECASE,
 )
 _ANYWHERE_LABELLED = re.compile(rf"(?:^|(?<=\s)){_ANY_LABEL}|^{_RUN_IN}", re.MULTILINE)
@@ -189,13 +194,23 @@ def _goes_on(block: list[Line], line: Line, pitch: float | None) -> bool:
     step = line.box[3] - last.box[3]
     if step < 0.5 * tall or line.box[1] - last.box[3] > _LEADING * tall or (pitch is not None and step > 1.25 * pitch):
         return False
-    if not 0.7 < line.height / tall < 1.4:
+    if not 0.7 < line.height / tall < 1.4 or _is_at_its_end(last, line):
         return False
     # A caption's lines begin at one edge, hang from one, or are centred.
     aligned = abs(line.box[0] - last.box[0]) < 2 * tall or abs(line.box[0] - first.box[0]) < 2 * tall
     hanging = 0 < line.box[0] - first.box[0] < 12 * tall and line.box[2] < first.box[2] + 2 * tall
     centred = abs((line.box[0] + line.box[2]) - (last.box[0] + last.box[2])) < 2 * tall
     return (aligned or hanging or centred) and _shared(last.box, line.box, 0) > _SHARED
+
+
+def _is_at_its_end(last: Line, line: Line) -> bool:
+    """Whether ``last`` ends a sentence and was not broken for want of room: what follows is a new paragraph."""
+    if not last.text.endswith((".", "!", "?")) or len(last.text) <= _LABEL_CHARACTERS:
+        return False
+    if line.box[1] - last.box[3] < _PARAGRAPH_GAP * min(last.height, line.height):
+        return False
+    word = len(line.text.split(maxsplit=1)[0]) + 2
+    return line.box[2] - last.box[2] > word * (line.box[2] - line.box[0]) / max(1, len(line.text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -230,7 +245,8 @@ def _nearest(
     fits = []
     boxes = [framed(picture, crop, caption.turn) for picture in pictures]
     for index, box in enumerate(boxes):
-        cost = _cost(caption.box, box, above)
+        below = _BELOW_POINTS if caption.rank else _NUMBERED_BELOW_POINTS
+        cost = _cost(caption.box, box, above, below)
         if caption.rank >= _LABELLED and not _is_set_as_caption(caption, box, lines):
             continue
         if cost is not None and not _is_between(caption, box, lines):
@@ -256,11 +272,11 @@ def _is_set_as_caption(caption: Caption, picture: Four, lines: Sequence[Line]) -
     return tight and within and aligned and first.height <= _SMALL_TYPE * usual
 
 
-def _cost(text: Four, picture: Four, above: bool) -> float | None:
+def _cost(text: Four, picture: Four, above: bool, below: float = _BELOW_POINTS) -> float | None:
     """How far the caption is from the picture; None for too far or on no side of it."""
     if _shared(text, picture, 0) > _SHARED:
         under, over = text[1] - picture[3], picture[1] - text[3]
-        if -_OVER_POINTS <= under <= _BELOW_POINTS:
+        if -_OVER_POINTS <= under <= below:
             return max(0.0, under) + (_OTHER_SIDE if above else 0.0)
         if -_OVER_POINTS <= over <= _ABOVE_POINTS:
             return max(0.0, over) + (0.0 if above else _OTHER_SIDE)

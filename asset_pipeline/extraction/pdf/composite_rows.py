@@ -32,6 +32,8 @@ def join_composites(
     user_unit: float,
 ) -> list[Placement]:
     """``rows`` (one for each of ``draws``) with parts consumed, and the rows of the joined pictures after them."""
+    if len(draws) < 2:
+        return list(rows)
     pieces = [piece for row, draw in zip(rows, draws, strict=True) if (piece := piece_of(row, draw)) is not None]
     if len(pieces) < 2:
         return list(rows)

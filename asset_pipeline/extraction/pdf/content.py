@@ -183,6 +183,18 @@ def last_name(operands: list[bytes]) -> bytes | None:
     return operands[-1] if operands and operands[-1].startswith(b"/") else None
 
 
+def resource_name(numbers: bytes, operands: list[bytes]) -> bytes | None:
+    """What names a resource right before the operator, as written; a string does as well, as in PDFium."""
+    if numbers or not operands:
+        return None
+    written = operands[-1]
+    if written[:1] in (b"(", b"<") and written[:2] != b"<<":
+        text = parse_object(written)
+        if isinstance(text, pikepdf.String):
+            return b"/" + b"".join(b"#%02x" % byte for byte in bytes(text))
+    return last_name(operands)
+
+
 def parse_object(written: bytes) -> pikepdf.Object | None:
     """A dictionary, array or name as written in a content stream; None when it is not sound."""
     try:

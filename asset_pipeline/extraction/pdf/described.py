@@ -33,7 +33,7 @@ def describe(rows: Sequence[Placement], walked: PageDraws, alt_texts: AltTexts, 
             said[row.name] = _of_parts([said[part] for part in row.parts if part in said])
     captioned = [row for row in rows if _has_caption(row)]
     captions: dict[str, str] = {}
-    if captioned:
+    if captioned and not (walked.silent and _tell_nothing(captioned, said)):
         page = pages.page(walked.page)
         if page is not None:
             figures = [row for row in captioned if row.kind is Kind.VECTOR_FIGURE and alt_texts.tagged]
@@ -59,6 +59,11 @@ def _of_parts(tags: Sequence[Tagged]) -> Tagged:
     )
 
 
+def _tell_nothing(rows: Sequence[Placement], said: dict[str, Tagged]) -> bool:
+    """Whether no tag has a word on ``rows``, of which a drawn figure may get its tag only by the page."""
+    return not any(row.kind is Kind.VECTOR_FIGURE or said.get(row.name, Tagged()).caption for row in rows)
+
+
 def _captions(page: Any, rows: Sequence[Placement], said: dict[str, Tagged], crop: Four) -> dict[str, str]:
     found = {}
     try:
@@ -77,6 +82,8 @@ def _captions(page: Any, rows: Sequence[Placement], said: dict[str, Tagged], cro
 
 
 def _described(row: Placement, alt: str | None, caption: str | None) -> Placement:
+    if not alt and not caption:
+        return row
     return row.model_copy(
         update={
             "alt": plain_text(alt, TEXT_CHARACTERS) if alt else row.alt,

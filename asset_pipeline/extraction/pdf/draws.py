@@ -39,7 +39,7 @@ class Draw:
     within the page's content, or within the form with object number ``mcid_form``. ``opaque`` is False where
     the graphics state lets something through; a picture's own masks are not asked. ``structure`` is the key,
     in the document's parent tree, of the form or annotation around it, ``said`` the text that marked
-    content gives for it.
+    content gives for it. ``default_space`` is what the resources around it put in place of its device space.
     """
 
     kind: Kind
@@ -62,6 +62,7 @@ class Draw:
     opaque: bool = True
     structure: int | None = None
     said: str | None = None
+    default_space: pikepdf.Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,8 @@ class PageDraws:
     """All a page draws. ``reason`` is set when the page could not be walked to its end; ``draws`` then
     holds what was found, or ``counted`` is False when drawing exceeded the budget. ``notes`` are faults
     that viewers pass over in silence as well, such as a form that draws itself. ``fills`` are those over
-    pictures, of very many the first."""
+    pictures, of very many the first. ``writes`` and ``paints`` tell whether text, and whether a path or shading,
+    is painted anywhere: only where the walk went through is False certain."""
 
     page: int
     label: str | None
@@ -88,8 +90,24 @@ class PageDraws:
     counted: bool = True
     notes: set[Reason] = field(default_factory=set)
     fills: list[Fill] = field(default_factory=list)
+    writes: bool = False
+    paints: bool = False
     rotate: int = 0
     crop_box: Four = (0.0, 0.0, 612.0, 792.0)
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing is written on the page, for certain."""
+        return not self.writes and self._seen_whole
+
+    @property
+    def undrawn(self) -> bool:
+        """Whether the page holds no path and no shading, for certain."""
+        return not self.paints and self._seen_whole
+
+    @property
+    def _seen_whole(self) -> bool:
+        return self.counted and self.reason is None and not self.notes
 
     def release_inline(self) -> None:
         """Let go of the data of inline pictures, which the document would otherwise hold until it is closed."""

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from dataclasses import dataclass
-from importlib.metadata import version
 from typing import Any
 
 import pikepdf
+import PIL
+import simplejpeg
 from pypdfium2 import PDFIUM_INFO
 
 from asset_pipeline import account
 from asset_pipeline.errors import Refusal
-from asset_pipeline.extraction.engine import Inspection, Request, extractor_version
+from asset_pipeline.extraction import answering
+from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.pdf.alt_texts import AltTexts
 from asset_pipeline.extraction.pdf.composite_rows import join_composites
 from asset_pipeline.extraction.pdf.described import describe
@@ -33,12 +34,12 @@ from asset_pipeline.extraction.pdf.pictures import PictureCache, Rendered, rende
 from asset_pipeline.extraction.pdf.walker import walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
 from asset_pipeline.extraction.withheld import WithheldFiles
-from asset_pipeline.model import Extraction, Page, Placement, Source, Timings
+from asset_pipeline.model import Extraction, Page, Placement, Source
 from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 5
+REVISION = 6
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 
@@ -52,40 +53,19 @@ class PdfEngine:
         libraries = {
             "qpdf": pikepdf.__libqpdf_version__,
             "pdfium": PDFIUM_INFO.build,
-            "pillow": version("pillow"),
-            "pikepdf": version("pikepdf"),
-            "simplejpeg": version("simplejpeg"),
+            "pillow": PIL.__version__,
+            "pikepdf": pikepdf.__version__,
+            "simplejpeg": simplejpeg.__version__,
         }
         return "+".join([f"{self.name}/{REVISION}", *(f"{name}-{number}" for name, number in libraries.items())])
 
     def inspect(self, request: Request) -> Inspection:
         """Open the document and count its pages."""
-        try:
-            with open_document(request) as document:
-                return Inspection(source=_source(request, document), outcome=None)
-        except Refusal as refusal:
-            return Inspection(source=_source(request, refusal=refusal), outcome=refusal.reason)
+        return answering.inspect(request, open_document, _source)
 
     def extract(self, request: Request) -> Extraction:
         """Read the requested pages, one after the other: memory does not grow with their number."""
-        began = time.monotonic()
-        made_by = extractor_version(self, request.policy)
-        try:
-            with open_document(request) as document:
-                gallery, withheld = Gallery(), WithheldFiles(request)
-                pages = list(_read_pages(document, request, gallery, withheld))
-                return Extraction(
-                    source=_source(request, document),
-                    outcome="ok",
-                    extractor_version=made_by,
-                    pages=pages,
-                    pictures=list(gallery.pictures.values()),
-                    withheld=withheld.rows,
-                    timings_ms=Timings(decode=round((time.monotonic() - began) * 1000, 3)),
-                )
-        except Refusal as refusal:
-            source = _source(request, refusal=refusal)
-            return Extraction(source=source, outcome=refusal.reason, extractor_version=made_by)
+        return answering.extract(self, request, open_document, _source, _read_pages)
 
 
 def _source(request: Request, document: OpenDocument | None = None, refusal: Refusal | None = None) -> Source:
@@ -115,9 +95,8 @@ class _Reading:
 def _read_pages(document: OpenDocument, request: Request, gallery: Gallery, withheld: WithheldFiles) -> list[Page]:
     pdfium = PdfiumPages(request.document, request.password, document.pages)
     reading = _Reading(document, request, gallery, PictureCache(), AltTexts(document.pdf), pdfium, withheld)
-    last = min(request.last or document.pages, document.pages)
     try:
-        return [_read_page(reading, number) for number in range(request.first, last + 1)]
+        return [_read_page(reading, number) for number in answering.requested(request, document.pages)]
     finally:
         pdfium.close()
 
@@ -180,7 +159,7 @@ def _read_together(reading: _Reading, walked: PageDraws, rows: list[Placement], 
 def _figures(reading: _Reading, walked: PageDraws, rows: list[Placement], unit: float) -> list[Placement]:
     """Rows of the page's vector figures; none where they are not asked for."""
     request = reading.request
-    if not (request.figures and request.policy.figures.enabled):
+    if walked.undrawn or not (request.figures and request.policy.figures.enabled):
         return []
     frame = PageFrame(crop=walked.crop_box, rotate=walked.rotate, resources=None)
     sheet = Sheet(number=walked.page, of=reading.document.pages, frame=frame, user_unit=unit)

@@ -14,6 +14,7 @@ from statistics import median
 
 from asset_pipeline.extraction.pdf.figure_groups import around, near
 from asset_pipeline.extraction.pdf.figure_marks import Kind, Mark
+from asset_pipeline.extraction.pdf.figure_plots import has_cells, has_ticks
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.geometry import overlap
 from asset_pipeline.model import Four
@@ -46,7 +47,8 @@ def is_figure(group: Sequence[Mark], texts: Sequence[Four], pictures: Sequence[F
         return False
     inside = [text for text in near(box, texts) if share_inside(text, box) > 0.5]
     drawn = [mark for mark in group if mark.shape is Shape.DRAWN]
-    if is_lettering(drawn, group):
+    ticked = has_ticks(group, policy.shortest_side_points)
+    if is_lettering(drawn, group) and not ticked:  # points and bars of a plot lie in rows as well
         return False
     if area_share(inside, box) >= _FULL_OF_TEXT:
         return False
@@ -54,9 +56,11 @@ def is_figure(group: Sequence[Mark], texts: Sequence[Four], pictures: Sequence[F
         return False
     if has_bars(group) or has_spans(group, inside) or has_connected_boxes(group) or has_arrows(group):
         return True
-    if has_tones(group, inside) or has_shadings(group):
+    if has_tones(group, inside) or has_shadings(group) or has_cells(group, inside):
         return True
-    return min(width, height) >= policy.shortest_side_points and _is_drawing(drawn, group, box, policy)
+    if min(width, height) < policy.shortest_side_points:
+        return False
+    return ticked or _is_drawing(drawn, group, box, policy)
 
 
 def _is_drawing(drawn: Sequence[Mark], group: Sequence[Mark], box: Four, policy: Figures) -> bool:

@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from asset_pipeline.extraction.pdf.figure_groups import around, group, near
 from asset_pipeline.extraction.pdf.figure_judgement import covered, is_figure, share_inside
 from asset_pipeline.extraction.pdf.figure_marks import WHITE, Mark, Marks
+from asset_pipeline.extraction.pdf.figure_plots import may_have_ticks
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.figure_texts import is_paragraph, text_lines, with_labels
 from asset_pipeline.extraction.pdf.figure_ties import joined_by_grids, joined_by_texts
@@ -74,7 +75,8 @@ def find_figures(
 
 def _may_hold_figures(marks: Sequence[Mark]) -> bool:
     """Whether there is more than rules and a box or two: a quick look, since most pages have no figure."""
-    return any(mark.shape is Shape.DRAWN for mark in marks) or sum(mark.shape is Shape.BOX for mark in marks) > 2
+    boxes = sum(mark.shape is Shape.BOX for mark in marks)
+    return boxes > 2 or any(mark.shape is Shape.DRAWN for mark in marks) or may_have_ticks(marks)
 
 
 def _is_on_colour(marks: Sequence[Mark], crop: Four) -> bool:

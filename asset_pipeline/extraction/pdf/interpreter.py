@@ -15,7 +15,8 @@ from typing import Any, Protocol
 import pikepdf
 
 from asset_pipeline.errors import Refusal
-from asset_pipeline.extraction.pdf.content import ContentReader, floats, last_name, parse_object
+from asset_pipeline.extraction.pdf.content import ContentReader, floats, last_name, parse_object, resource_name
+from asset_pipeline.extraction.pdf.draws import PageDraws
 from asset_pipeline.extraction.pdf.geometry import WHOLE, multiply, tame
 from asset_pipeline.extraction.pdf.graphics import Clip, Colour, Path, State, clip_to_box, veils_after
 from asset_pipeline.extraction.pdf.inline import InlinePicture, read_inline
@@ -63,6 +64,7 @@ class Canvas(Protocol):
     """What an interpreter tells of."""
 
     budget: Budget
+    result: PageDraws
 
     def shows(self, layer: Any) -> bool:
         """Whether content of ``layer`` is visible."""
@@ -154,8 +156,8 @@ class Interpreter:
             a, b, c, d, e, f = values[-6:]
             self.state.ctm = tame(multiply((a, b, c, d, e, f), self.state.ctm))
 
-    def _set_graphics_state(self, _numbers: bytes, operands: list[bytes]) -> None:
-        name = last_name(operands)
+    def _set_graphics_state(self, numbers: bytes, operands: list[bytes]) -> None:
+        name = resource_name(numbers, operands)
         parameters = self.context.scope.find("/ExtGState", name) if name else None
         width = entry(parameters, "/LW")
         if width is not None:
@@ -170,8 +172,8 @@ class Interpreter:
         if values:
             self.state.line_width = values[-1]
 
-    def _draw_object(self, _numbers: bytes, operands: list[bytes]) -> None:
-        name = last_name(operands)
+    def _draw_object(self, numbers: bytes, operands: list[bytes]) -> None:
+        name = resource_name(numbers, operands)
         thing = self.context.scope.find("/XObject", name) if name else None
         if not isinstance(thing, pikepdf.Stream):
             if thing is None and name and b"#" in name and self.context.scope.may_hide("/XObject", name):
@@ -194,6 +196,8 @@ class Interpreter:
 
     def _paint(self, fill: bool, stroke: bool, even_odd: bool = False) -> None:
         state = self.state
+        if fill or stroke:
+            self.canvas.result.paints = True
         if fill and state.fill.is_pattern:
             area = self.path.clip(state.ctm)
             if area is not None:
@@ -233,6 +237,9 @@ class Interpreter:
     def _end_path(self, _numbers: bytes, _operands: list[bytes]) -> None:
         self._paint(fill=False, stroke=False)
 
+    def _shade(self, _numbers: bytes, _operands: list[bytes]) -> None:
+        self.canvas.result.paints = True
+
     def _begin_text(self, _numbers: bytes, _operands: list[bytes]) -> None:
         self.text_clips = False
 
@@ -248,6 +255,7 @@ class Interpreter:
 
     def _show_text(self, _numbers: bytes, _operands: list[bytes]) -> None:
         state = self.state
+        self.canvas.result.writes = True
         if state.text_mode >= 4:
             self.text_clips = True
         if state.fill.is_pattern and state.text_mode % 4 in (0, 2):
@@ -335,6 +343,7 @@ _HANDLERS: dict[bytes, Handler] = {
     **dict.fromkeys((b"S", b"s"), Interpreter._stroke),
     **dict.fromkeys((b"B", b"b"), Interpreter._fill_and_stroke),
     **dict.fromkeys((b"B*", b"b*"), Interpreter._fill_even_odd_and_stroke),
+    b"sh": Interpreter._shade,
     b"BT": Interpreter._begin_text,
     b"ET": Interpreter._end_text,
     b"Tr": Interpreter._set_text_mode,

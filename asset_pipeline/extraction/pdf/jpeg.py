@@ -96,7 +96,7 @@ class _UnknownLayoutError(Exception):
     """Sampling that has no name in TurboJPEG."""
 
 
-def _decode(data: bytes, facts: JpegFacts, *, scaled: bool) -> NDArray[np.uint8]:
+def _decode(data: bytes | bytearray, facts: JpegFacts, *, scaled: bool) -> NDArray[np.uint8]:
     options: dict[str, Any] = {"colorspace": _MODES[facts.components]}
     if scaled:
         options |= {"min_factor": 8, "min_height": 1, "min_width": 1}
@@ -140,7 +140,7 @@ def _decode_unusual(data: bytes, facts: JpegFacts) -> NDArray[np.uint8]:
     return 255 - samples if facts.components == 4 else samples  # Pillow inverts all CMYK
 
 
-def _without_padding(data: bytes) -> bytes | None:
+def _without_padding(data: bytes | bytearray) -> bytes | bytearray | None:
     """The JPEG without the zeros that some scanners write before the end marker; None where there are none."""
     body = data[:-2].rstrip(b"\0")
     return body + data[-2:] if len(body) < len(data) - 2 else None

@@ -44,6 +44,8 @@ class _Cover:
 def flag_occluded(rows: Sequence[Placement], walked: PageDraws, pictures: Mapping[str, Picture]) -> list[Placement]:
     """``rows`` (first one for each draw, then derived ones) with the flag ``occluded`` where it is due."""
     draws = walked.draws
+    if len(draws) < 2 and not walked.fills:
+        return list(rows)
     covers = [_Cover(fill.order + 0.5, fill.box, fill.outlines, fill.even_odd) for fill in walked.fills]
     for index, (row, draw) in enumerate(zip(rows, draws, strict=False)):
         outline = _opaque_outline(row, draw, pictures)

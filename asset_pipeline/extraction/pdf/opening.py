@@ -69,15 +69,20 @@ class Opened:
         return self._codes
 
 
-def open_picture(image: Any, limits: Limits, *, mask: bool = False) -> Opened:
-    """Gate the picture in ``image``: dictionary, chain, codec header. A ``mask`` is gray or a stencil."""
+def open_picture(image: Any, limits: Limits, *, mask: bool = False, space: Space | None = None) -> Opened:
+    """Gate the picture in ``image``: dictionary, chain, codec header. A ``mask`` is gray or a stencil.
+
+    ``space`` counts instead of the one that the dictionary names, and has as many components.
+    """
     width, height = whole_number(image, "/Width", "/W"), whole_number(image, "/Height", "/H")
     check_pixels(width, height, limits)
     stencil = image.get("/ImageMask", image.get("/IM")) is True
     stored = open_stream(image, limits)
     codec = stored.codec.name if stored.codec else None
     declared = image.get("/ColorSpace", image.get("/CS"))
-    if stencil or (mask and declared is None):
+    if space is not None:
+        pass
+    elif stencil or (mask and declared is None):
         space = GRAY
     elif declared is not None:
         space = read_space(declared, limits)

@@ -19,11 +19,11 @@ import pikepdf
 from PIL import Image
 
 from asset_pipeline.errors import Refusal
-from asset_pipeline.extraction.pdf.colour import printed_space
+from asset_pipeline.extraction.pdf.colour import printed_space, read_space
 from asset_pipeline.extraction.pdf.displays import display_of, original_is_display
 from asset_pipeline.extraction.pdf.draws import Draw
 from asset_pipeline.extraction.pdf.files import File, write
-from asset_pipeline.extraction.pdf.opening import open_picture, whole_number
+from asset_pipeline.extraction.pdf.opening import Opened, open_picture, whole_number
 from asset_pipeline.extraction.pdf.originals import original_of
 from asset_pipeline.extraction.pdf.streams import filter_names
 from asset_pipeline.model import Flag, Picture
@@ -109,7 +109,8 @@ def _key(draw: Draw, pixels: bool) -> tuple[object, ...] | None:
     if draw.paint is not None:
         paint = (draw.paint.space.unparse(resolved=True), draw.paint.components, draw.paint.pattern)
     crop = tuple(round(bound, 6) for bound in draw.crop)
-    return identity, draw.turn % 4, draw.mirrored, crop, draw.shown, paint, pixels
+    default = None if draw.default_space is None else draw.default_space.unparse(resolved=False)
+    return identity, draw.turn % 4, draw.mirrored, crop, draw.shown, paint, default, pixels
 
 
 def _render(draw: Draw, out: Path, policy: Policy, pixels: bool) -> Rendered:
@@ -139,17 +140,31 @@ def _render(draw: Draw, out: Path, policy: Policy, pixels: bool) -> Rendered:
 def _prepare(draw: Draw, policy: Policy, pixels: bool) -> tuple[File, File | None, frozenset[Flag]]:
     """Original, display (the same file where it is the same, None where it is not shown) and flags."""
     opened = open_picture(draw.image, policy.limits)
+    seen = _as_seen(opened, draw, policy)
     shown: File | None = None
-    fallback = opened.space.fallback
-    if draw.shown and not original_is_display(opened, draw):
+    fallback = seen.space.fallback
+    if draw.shown and not original_is_display(seen, draw):
         # The display comes first: it needs the full decode, which proves the original as well.
-        shown, paint_fell_back = display_of(opened, draw, policy.limits)
+        shown, paint_fell_back = display_of(seen, draw, policy.limits)
         fallback = fallback or paint_fell_back
     flags = frozenset({Flag.COLOUR_FALLBACK} if fallback else ())
     kept = original_of(opened, pixels=pixels)
     if draw.shown and (shown is None or shown.data == kept.data):
         shown = kept
     return kept, shown, flags
+
+
+def _as_seen(opened: Opened, draw: Draw, policy: Policy) -> Opened:
+    """The picture in the colour space that the resources around it put in place of its device space, if they do."""
+    if draw.default_space is None or opened.jpx is not None:
+        return opened
+    try:
+        space = read_space(draw.default_space, policy.limits)
+    except Refusal:
+        return opened
+    if space.components != opened.space.components or space.family in ("Indexed", "Pattern"):
+        return opened
+    return open_picture(draw.image, policy.limits, space=space)
 
 
 def _declared(image: Any) -> Rendered:

@@ -21,6 +21,7 @@ Key = tuple[int, int]
 
 _MOST = 1e12
 _MISSING = object()
+_DEFAULTS = {"/DeviceGray": b"/DefaultGray", "/DeviceRGB": b"/DefaultRGB", "/DeviceCMYK": b"/DefaultCMYK"}
 _ESCAPED = re.compile(rb"#([0-9A-Fa-f]{2})")
 _MADE_UP = "/QPDFFake"
 
@@ -45,6 +46,17 @@ class Scope:
                 found = self._page.find(category, written)
             self._found[category, written] = found
         return found
+
+    def default_space(self, image: Any) -> Any:
+        """What stands in for the device space that ``image`` names (PDF 8.6.5.6), or None."""
+        space = entry(image, "/ColorSpace")
+        if isinstance(space, pikepdf.Array) and len(space) == 1:
+            space = space[0]
+        if not isinstance(space, pikepdf.Name):
+            return None
+        # Compared as names: one may be no text.
+        key = next((key for name, key in _DEFAULTS.items() if space == name), None)
+        return self.find("/ColorSpace", key) if key else None
 
     def may_hide(self, category: str, written: bytes) -> bool:
         """Whether ``written`` may name something that qpdf keeps under a name of its own making."""

@@ -77,12 +77,15 @@ def _colours_of_jpx(opened: Opened, codes: Any) -> Shown:
     if facts is None:
         raise Refusal(Reason.UNSUPPORTED_CODEC)
     channels = codes.shape[2] - (1 if opened.jpx_mode in _ALPHA_MODES else 0)
-    if facts.bits == 8 and space.family == "Indexed" and channels == 1:
-        return to_shown(codes[:, :, :1], 8, space, None)
+    declared = opened.image.get("/ColorSpace")
+    if facts.bits == 8 and channels == space.components == 1 and declared is not None:
+        # The standard has Decode ignored here. Viewers apply it, PDFium for one component.
+        decode = effective_decode(opened.image.get("/Decode"), space, 8)
+        if decode is not None or space.family == "Indexed":
+            return to_shown(codes[:, :, :1], 8, space, decode)
     if describes_itself(facts) and space.plain and space.components == channels:
         shown: Shown = codes[:, :, 0] if channels == 1 else codes[:, :, :channels]
         return np.ascontiguousarray(shown, np.uint8)
-    declared = opened.image.get("/ColorSpace")
     decoded: Shown = decode_stream(
         opened.stored.data,
         opened.width,

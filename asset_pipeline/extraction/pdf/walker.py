@@ -97,7 +97,7 @@ class _PageWalk:
         self._pdf = pdf
         self._frame = frame
         self._limits = limits
-        self._result = result
+        self.result = result
         self._scope = Scope(frame.resources)
         self._layers = Layers(pdf)
         self._active: set[Key] = set()
@@ -194,10 +194,10 @@ class _PageWalk:
         if around is None or veiled or state.clip.approximate or self._looks <= 0:
             return
         self._looks -= 1
-        fill = fill_of(path, state.ctm, state.clip, len(self._result.draws), even_odd, around)
-        if fill is not None and len(self._result.fills) < _MOST_FILLS:
+        fill = fill_of(path, state.ctm, state.clip, len(self.result.draws), even_odd, around)
+        if fill is not None and len(self.result.fills) < _MOST_FILLS:
             self._activity += 1
-            self._result.fills.append(fill)
+            self.result.fills.append(fill)
 
     def _may_cover(self, key: Key) -> bool:
         """Whether a form without pictures is worth another walk, for what it paints over pictures."""
@@ -251,11 +251,11 @@ class _PageWalk:
         """Walk the content of ``stream`` unless it is being drawn already or lies too deep."""
         if key in self._active:
             self._activity += 1
-            self._result.notes.add(Reason.STRUCTURE_LOOP)
+            self.result.notes.add(Reason.STRUCTURE_LOOP)
             return
         if context.depth >= self._limits.form_depth:
             self._activity += 1
-            self._result.reason = self._result.reason or Reason.STRUCTURE_TOO_DEEP
+            self.result.reason = self.result.reason or Reason.STRUCTURE_TOO_DEEP
             return
         box = box_of(stream, "/BBox")
         if box is not None:
@@ -284,7 +284,7 @@ class _PageWalk:
         return self._scopes[key]
 
     def _note_fault(self, fault: Reason | None) -> None:
-        self._result.reason = self._result.reason or fault
+        self.result.reason = self.result.reason or fault
 
     def _draw(
         self,
@@ -297,7 +297,7 @@ class _PageWalk:
         stencil: bool,
         refused: Reason | None = None,
     ) -> None:
-        draws = self._result.draws
+        draws = self.result.draws
         self._activity += 1
         if len(draws) >= self._limits.placements:
             raise Refusal(Reason.PLACEMENT_BUDGET_EXCEEDED)
@@ -326,6 +326,7 @@ class _PageWalk:
                 opaque=not state.veils and not context.veiled,
                 structure=context.structure,
                 said=context.said,
+                default_space=None if stencil else context.scope.default_space(image),
             )
         )
         if visible > 0 and not context.hidden:

@@ -11,7 +11,7 @@ import errno
 import os
 import signal
 import traceback
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import NoReturn
 
@@ -48,10 +48,13 @@ def become_decoder(order: Order, parent: int, filters: Collection[str]) -> NoRet
         os._exit(status)
 
 
-def carry_out(task: Task, name: str, request: Request) -> None:
-    """Have the engine ``name`` do ``task`` and leave its answer file. Raises MemoryError alone."""
+def carry_out(task: Task, name: str, request: Request, engines: Mapping[str, str] | None = None) -> None:
+    """Have the engine ``name`` (of ``engines``, else of the registry) do ``task`` and leave its answer file.
+
+    Raises MemoryError alone.
+    """
     try:
-        engine = load_engine(name)
+        engine = load_engine(name, engines)
         if task == "inspect":
             write_answer(request.out, inspection=engine.inspect(request))
         else:

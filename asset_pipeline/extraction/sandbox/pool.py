@@ -133,7 +133,7 @@ class DecoderPool:
         limits = self._policy.limits
         located = replace(request, document=request.document.absolute(), out=request.out.absolute())
         if not self._caged:
-            return _run_uncaged(task, engine, located)
+            return _run_uncaged(task, engine, located, self._engines)
         with self._slots:
             order = Order(
                 number=next(self._numbers),
@@ -184,13 +184,13 @@ def _judge(ending: Ending, memory_bytes: int) -> None:
     raise DecoderLost(Reason.DECODER_CRASHED, how)
 
 
-def _run_uncaged(task: Task, engine: str, request: Request) -> int:
+def _run_uncaged(task: Task, engine: str, request: Request, engines: Mapping[str, str]) -> int:
     """Read in this process. PDFium and the settings of Pillow are the process's, so one at a time."""
     from asset_pipeline.extraction.sandbox.child import carry_out
 
     with _UNCAGED:
         try:
-            carry_out(task, engine, request)
+            carry_out(task, engine, request, engines)
         except MemoryError:
             raise DecoderLost(Reason.MEMORY_EXCEEDED) from None
     return 0

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
+from typing import Protocol
 
 import pikepdf
 import pytest
@@ -13,7 +15,13 @@ from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.model import Extraction
 from asset_pipeline.policy import Policy
 
-ReadFile = Callable[[Path], Extraction]
+
+class ReadFile(Protocol):
+    """Reads a document, or one page of it."""
+
+    def __call__(self, document: Path, page: int | None = None) -> Extraction: ...
+
+
 ReadMade = Callable[[Callable[[pikepdf.Pdf], None]], Extraction]
 
 
@@ -21,12 +29,14 @@ ReadMade = Callable[[Callable[[pikepdf.Pdf], None]], Extraction]
 def read_file(tmp_path: Path) -> ReadFile:
     """Read a document as it is."""
 
-    def run(document: Path) -> Extraction:
+    def run(document: Path, page: int | None = None) -> Extraction:
         data = document.read_bytes()
         digest = hashlib.sha256(data).hexdigest()
         out = tmp_path / digest
         out.mkdir(exist_ok=True)
         request = Request(document=document, out=out, policy=Policy(), source_sha256=digest, source_bytes=len(data))
+        if page is not None:
+            request = replace(request, first=page, last=page)
         return load_engine("pdf").extract(request)
 
     return run

@@ -307,6 +307,29 @@ def slide(paper: Paper) -> Captions:
     return ["Chart 2: Spending by fund"]
 
 
+def one_line_and_a_paragraph(paper: Paper) -> Captions:
+    paper.picture(60, 480, 475, 220)
+    paper.text(60, 466, "Figure 19: The gauge house from the water.")
+    paper.body(60, 449)
+    paper.body(60, 370)
+    return ["Figure 19: The gauge house from the water."]
+
+
+def heading_that_begins_like_a_label(paper: Paper) -> Captions:
+    paper.picture(60, 480, 475, 220)
+    paper.text(60, 464, "PHOTOGRAPHIC RECORD", size=12, font="B")
+    paper.body(60, 440)
+    return [None]
+
+
+def numbered_below_a_margin(paper: Paper) -> Captions:
+    paper.body(60, 780)
+    paper.picture(60, 480, 475, 200)
+    paper.text(60, 420, "Figure 20: Soundings, plotted with the margins that the program leaves.")
+    paper.body(60, 380)
+    return ["Figure 20: Soundings, plotted with the margins that the program leaves."]
+
+
 PAGES: dict[str, Callable[[Paper], Captions]] = {
     page.__name__: page
     for page in (
@@ -314,5 +337,6 @@ PAGES: dict[str, Callable[[Paper], Captions]] = {
         a_table_below, turned_figure, turned_page, grid_of_four, source_only, caption_and_source, centred_caption,
         logo_and_photo, mention_right_below, numbered_label, text_in_between, stacked_with_even_gaps,
         one_caption_for_two, letter_by_letter, hanging_label, credit_along_the_side, words_parted_at_line_ends, slide,
+        one_line_and_a_paragraph, heading_that_begins_like_a_label, numbered_below_a_margin,
     )
 }  # fmt: skip

@@ -92,8 +92,8 @@ def test_captions_of_real_documents_are_found(read_file: ReadFile) -> None:
 def _compare(score: Score, files: Iterable[tuple[str, Path, dict[str, Any]]], read_file: ReadFile) -> None:
     """Pages that are labelled; on them, a picture without a label has no caption."""
     for name, path, labelled in files:
-        pages = read_file(path).pages
         for number, captions in labelled.items():
-            rows = {row.name.split("-", 2)[2]: row.caption for row in pages[int(number) - 1].placements}
+            (page,) = read_file(path, int(number)).pages
+            rows = {row.name.split("-", 2)[2]: row.caption for row in page.placements}
             for place in sorted({*rows, *captions}):
                 score.add(f"{name} page {number} {place}", captions.get(place), rows.get(place))

@@ -284,6 +284,31 @@ def test_stories_come_in_a_stable_order_with_notes_last(read: Reader) -> None:
     assert [(page.label, page.drawn) for page in found.answer.pages] == [("document", 0), ("footnotes", 1)]
 
 
+@pytest.mark.parametrize("used", [True, False])
+def test_a_bullet_that_is_a_picture_is_told_once_and_shown_where_a_list_has_it(read: Reader, used: bool) -> None:
+    bullet = (
+        '<w:numPicBullet w:numPicBulletId="0"><w:pict><v:shape style="width:30pt;height:30pt">'
+        '<v:imagedata r:id="rId1"/></v:shape></w:pict></w:numPicBullet>'
+    )
+    level = '<w:abstractNum><w:lvl><w:lvlPicBulletId w:val="0"/></w:lvl></w:abstractNum>' if used else ""
+    extra = {
+        "relations": {"rId30": ("numbering", "numbering.xml")},
+        "word/numbering.xml": f"<w:numbering {NAMESPACES}>{bullet}{level}</w:numbering>",
+        "word/_rels/numbering.xml.rels": relations({"rId1": ("image", "media/image1.png")}),
+    }
+    found = read("docx", docx("", None, extra))
+    assert [(page.label, page.drawn) for page in found.answer.pages] == [("document", 0), ("bullets", 1)]
+    assert found.rows[0].status is (Status.ARCHIVED if used else Status.NOT_SHOWN)
+
+
+def test_lists_without_such_bullets_are_no_unit(read: Reader) -> None:
+    extra = {
+        "relations": {"rId30": ("numbering", "numbering.xml")},
+        "word/numbering.xml": f"<w:numbering {NAMESPACES}><w:abstractNum/></w:numbering>",
+    }
+    assert len(read("docx", docx("", None, extra)).answer.pages) == 1
+
+
 class TestOldDrawings:
     """VML: previews of embedded objects, pictures in old shapes."""
 

@@ -70,6 +70,17 @@ def test_alpha_in_the_data_counts_only_when_the_dictionary_says_so(room: Any, ph
     assert (room.samples(used.display) == np.asarray(picture)).all()
 
 
+@pytest.mark.parametrize("declared", [False, True])
+def test_decode_of_one_component_counts_where_a_space_is_declared_as_in_viewers(
+    room: Any, photo: Any, declared: bool
+) -> None:
+    picture = photo(mode="L")
+    keys = {"ColorSpace": N.DeviceGray} if declared else {}
+    image = jpx_image(room, encoded(picture), picture, Decode=pikepdf.Array([1, 0]), **keys)
+    shown = room.samples(room.render(image).display)
+    assert (shown == (255 - np.asarray(picture) if declared else np.asarray(picture))).all()
+
+
 def test_premultiplied_alpha_in_the_data_is_undone(room: Any) -> None:
     samples = np.zeros((8, 8, 4), np.uint8)
     samples[:] = (100, 50, 0, 128)

@@ -123,6 +123,45 @@ def base_of(sheet: Sheet, name: str) -> Any:
     return Array([N.ICCBased, sheet.stream(profile, N=3)])
 
 
+@pytest.mark.parametrize("declared", [N.DeviceRGB, Array([N.DeviceRGB])], ids=["name", "array of one"])
+@pytest.mark.parametrize("inside", [False, True], ids=["page", "form with resources of its own"])
+def test_default_space_of_the_page_stands_in_for_the_device_space(sheet: Sheet, declared: Any, inside: bool) -> None:
+    image = sheet.picture(ramp(3).tobytes(), ColorSpace=declared, BitsPerComponent=8)
+    content, resources = f"{WIDTH} 0 0 {HEIGHT} 0 0 cm /Im Do".encode(), Dictionary({"/Im": image})
+    if inside:
+        form = sheet.stream(
+            content, Subtype=N.Form, BBox=[0, 0, WIDTH, HEIGHT], Resources=Dictionary(XObject=resources)
+        )
+        content, resources = b"/Fm Do", Dictionary({"/Fm": form})
+    spaces = Dictionary(DefaultRGB=base_of(sheet, "Lab"))
+    row = sheet.only(sheet.read(content, {"XObject": resources, "ColorSpace": spaces}))
+    assert row.colour_space == "DeviceRGB"
+    assert sheet.difference(row) <= PROFILED
+    original = next(picture for picture in sheet.answer.pictures if picture.sha256 == row.picture)
+    assert np.array_equal(np.asarray(Image.open(sheet.folder / "out" / original.file)), ramp(3))
+
+
+def test_default_space_of_inks_holds_for_jpeg(sheet: Sheet) -> None:
+    out = io.BytesIO()
+    Image.fromarray(ramp(4), "CMYK").save(out, "JPEG", quality=95)
+    keys = {"ColorSpace": N.DeviceCMYK, "BitsPerComponent": 8, "Filter": N.DCTDecode}
+    image = sheet.picture(out.getvalue(), **keys)
+    swap = sheet.stream(b"{exch}", FunctionType=4, Domain=[0, 1] * 4, Range=[0, 1] * 4)
+    inks = Array([N.DeviceN, Array([N.Cyan, N.Magenta, N.Yellow, N.Black]), N.DeviceCMYK, swap])
+    spaces = Dictionary(DefaultCMYK=inks)
+    content = f"{WIDTH} 0 0 {HEIGHT} 0 0 cm /Im Do".encode()
+    row = sheet.only(sheet.read(content, {"XObject": Dictionary({"/Im": image}), "ColorSpace": spaces}))
+    assert sheet.difference(row) <= ROUNDED
+
+
+def test_default_space_of_another_number_of_components_is_passed_over(sheet: Sheet) -> None:
+    image = sheet.picture(ramp(3).tobytes(), ColorSpace=N.DeviceRGB, BitsPerComponent=8)
+    content = f"{WIDTH} 0 0 {HEIGHT} 0 0 cm /Im Do".encode()
+    spaces = Dictionary(DefaultRGB=N.DeviceGray)
+    row = sheet.only(sheet.read(content, {"XObject": Dictionary({"/Im": image}), "ColorSpace": spaces}))
+    assert np.array_equal(sheet.display(row), ramp(3))
+
+
 @pytest.mark.parametrize(("name", "within"), [
     ("Separation", ROUNDED), ("DeviceN", ROUNDED), ("Lab", PROFILED), ("ICC", EXACT),
 ])  # fmt: skip

@@ -166,7 +166,7 @@ def test_no_decoder_outlives_the_call(make_document: MakeDocument, tmp_path: Pat
     assert not any(b"zygote" in command for command in commands)
 
 
-@pytest.mark.parametrize(("pages", "workers", "ranges"), [(1, 2, 1), (8, 2, 1), (9, 2, 2), (100, 2, 4), (5000, 4, 8)])
+@pytest.mark.parametrize(("pages", "workers", "ranges"), [(1, 2, 1), (8, 2, 1), (9, 2, 2), (100, 2, 4), (5000, 4, 14)])
 def test_pages_are_split_without_gap_or_overlap(pages: int, workers: int, ranges: int) -> None:
     split = split_pages(pages, workers)
     assert len(split) == ranges

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import logging
 import os
@@ -14,10 +15,15 @@ from pathlib import Path
 import pikepdf
 import pytest
 
-from asset_pipeline.extraction.engine import Request
+from asset_pipeline.extraction.comparison import compare
+from asset_pipeline.extraction.engine import ENGINES, Request
 from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.extraction.sandbox.confine import probe
+from asset_pipeline.installation import open_installation
 from asset_pipeline.policy import Policy
+from asset_pipeline.storage.store import object_key
+from asset_pipeline.work.previews import open_previews
+from asset_pipeline_tests.small_documents import fresh_settings, picture_pdf
 
 MakePool = Callable[..., DecoderPool]
 MakeRequest = Callable[..., Request]
@@ -90,7 +96,6 @@ def test_documents_are_read_without_a_cage_only_when_asked_and_with_a_warning(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     import asset_pipeline
-    from asset_pipeline_tests.small_documents import picture_pdf
 
     picture_pdf(tmp_path / "a.pdf", [10, 20])
     caged = asset_pipeline.extract(tmp_path / "a.pdf", tmp_path / "caged")
@@ -102,6 +107,39 @@ def test_documents_are_read_without_a_cage_only_when_asked_and_with_a_warning(
     assert (bare.outcome, bare.pages, bare.pictures) == (caged.outcome, caged.pages, caged.pictures)
     with DecoderPool(1, Policy(), caged=False) as pool:
         assert pool.cage == "none"
+
+
+@needs_filters
+def test_a_comparison_of_engines_reads_in_the_cage_unless_it_is_switched_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.syspath_prepend(str(Path(__file__).parent))
+    monkeypatch.setitem(ENGINES, "free", "trying_engines:FindsItselfFree")
+    monkeypatch.setitem(ENGINES, "honest", "hostile_engines:Honest")
+    picture_pdf(tmp_path / "a.pdf", [10])
+    caged = compare("honest", "free", [tmp_path / "a.pdf"], Policy())
+    assert (caged.second.documents, caged.second.refused) == (1, 0)
+    assert "cage" not in caplog.text
+    monkeypatch.setenv("ASSET_PIPELINE_SANDBOX", "false")
+    with caplog.at_level(logging.WARNING):
+        free = compare("honest", "free", [tmp_path / "a.pdf"], Policy())
+    assert (free.second.documents, free.second.refused) == (1, 1)
+    assert "documents are read without a cage" in caplog.text
+
+
+@pytest.mark.parametrize("caged", [True, False])
+def test_previews_are_made_in_the_cage_unless_it_is_switched_off(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, caged: bool
+) -> None:
+    picture_pdf(tmp_path / "a.pdf", [10])
+    sha256 = hashlib.sha256((tmp_path / "a.pdf").read_bytes()).hexdigest()
+    drawn: list[int] = []
+    with caplog.at_level(logging.WARNING), open_installation(fresh_settings(tmp_path, sandbox=caged)) as inst:
+        inst.sources.put_once(object_key(sha256), tmp_path / "a.pdf", sha256)
+        with open_previews(inst, 1) as previews:
+            previews.pages(sha256, [(1, True)], lambda page: drawn.append(page.page))
+    assert drawn == [1]
+    assert ("documents are read without a cage" in caplog.text) != caged
 
 
 def test_a_decoder_cannot_be_kept_out_of_its_cage_by_a_missing_document(
@@ -117,7 +155,6 @@ def test_a_decoder_cannot_be_kept_out_of_its_cage_by_a_missing_document(
 @pytest.mark.parametrize("revision", [3, 4, 6])
 def test_an_encrypted_document_is_read_in_the_cage(tmp_path: Path, engine: str, revision: int) -> None:
     import asset_pipeline
-    from asset_pipeline_tests.small_documents import picture_pdf
 
     picture_pdf(tmp_path / "plain.pdf", [10])
     with pikepdf.open(tmp_path / "plain.pdf") as pdf:

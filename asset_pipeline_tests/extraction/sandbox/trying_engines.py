@@ -264,3 +264,12 @@ def _came_of(attempt: Callable[[Request], object], request: Request) -> str:
         return f"got {attempt(request)!r}"[:80]
     except (OSError, RuntimeError, ValueError) as error:
         return f"refused: {type(error).__name__}"
+
+
+class FindsItselfFree(Honest):
+    """Reads a document where it can read the accounts of the machine too, and says so by failing."""
+
+    def extract(self, request: Request) -> Extraction:
+        if _came_of(FORBIDDEN["read the accounts"], request).startswith("got"):
+            raise RuntimeError
+        return super().extract(request)

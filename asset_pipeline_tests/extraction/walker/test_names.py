@@ -64,6 +64,8 @@ def _shown_by_pdfium(data: bytes) -> int:
         (b"/a#zz", b"/a#zz"), (b"/a#", b"/a#"), (b"/a#4", b"/a#4"), (b"/A#", b"/A#23"), (b"/a##41", b"/a##41"),
         (b"/a#00b", b"/a#00b"), (b"/#00", b"/#00"), (b"/a#00b#0Ac#3Cscript#3E", b"/a#00b#0Ac#3Cscript#3E"),
         (b"/", b"/"), (b"/A#42", b"/AC"), (b"/a#00b", b"/b"),
+        (b"/AB", b"(AB)"), (b"/AB", b"<41 4 2>"), (b"/AB", b"(A\\102)"), (b"/AB", b"(A#42)"), (b"/A", b"()"),
+        (b"/AB", b"/AB 7"), (b"/AB", b"/C /AB"), (b"/AB", b"[/AB]"), (b"/a#20b", b"(a b)"),
     ],
 )  # fmt: skip
 def test_a_name_means_what_it_means_to_a_viewer(name: bytes, drawn: bytes) -> None:
