@@ -11,7 +11,6 @@ import tempfile
 from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from functools import partial
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -90,6 +89,8 @@ def _libraries() -> str:
 
 
 def _version(name: str) -> str:
+    from importlib.metadata import PackageNotFoundError, version  # takes a while, at every command's start
+
     try:
         return version(name)
     except PackageNotFoundError:

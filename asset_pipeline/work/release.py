@@ -42,7 +42,10 @@ def review_picture(inst: Installation, picture: HeldPicture, *, clock: Clock = u
     """
     if picture.state != "held":
         raise UsageError(f"The picture is {picture.state} already.", "`asset-pipeline quarantine list` names the rest.")
-    with DecoderPool(1, inst.policy) as pool, private_workplace(inst.settings.work_folder) as place:
+    with (
+        DecoderPool(1, inst.policy, caged=inst.settings.sandbox) as pool,
+        private_workplace(inst.settings.work_folder) as place,
+    ):
         try:
             extraction = _read(inst, pool, picture, place)
         except DecoderLost as lost:

@@ -91,7 +91,11 @@ class _Pictures:
                 place = _Range(mention.job_id, mention.first_page, mention.last_page)
                 self._named[place].add((mention.name, digest))
         ranges = list(self._named)
-        with ThreadPoolExecutor(workers) as threads, DecoderPool(workers, self._inst.policy) as pool:
+        caged = self._inst.settings.sandbox
+        with (
+            ThreadPoolExecutor(workers) as threads,
+            DecoderPool(workers, self._inst.policy, caged=caged) as pool,
+        ):
             for done, _ in enumerate(threads.map(lambda place: self._read_again(pool, place), ranges), start=1):
                 self._progress("read again", done, len(ranges))
         return self._why

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -80,6 +81,15 @@ def test_a_flipped_bit_a_cut_and_a_lost_file_are_found_and_repaired_byte_for_byt
     assert contents(archive) == before
     assert prove(inst).findings == []
     assert {row["sha256"] for row in payloads(inst, "object_repaired")} == set(expected)
+
+
+def test_a_system_without_a_cage_repairs_as_well(
+    inst: Installation, archive: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    sorted(archive.glob("objects/*/*"))[0].unlink()
+    without = replace(inst, settings=inst.settings.model_copy(update={"sandbox": False}))
+    assert repair(without, prove(inst)).sound
+    assert "documents are read without a cage" in caplog.text
 
 
 def test_manifests_and_their_earlier_editions_are_rebuilt_byte_for_byte(inst: Installation, archive: Path) -> None:

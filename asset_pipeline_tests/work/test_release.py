@@ -79,6 +79,15 @@ def test_a_picture_that_passes_the_policy_of_today_is_archived_with_a_new_editio
     assert "ada" in event.payload and inst.policy.digest in event.payload
 
 
+def test_a_system_without_a_cage_releases_as_well(
+    inst: Installation, hold: Callable, caplog: pytest.LogCaptureFixture
+) -> None:
+    (held,) = hold([10])
+    without = replace(inst, settings=inst.settings.model_copy(update={"sandbox": False}))
+    assert review_picture(without, held).reason is None
+    assert "documents are read without a cage" in caplog.text
+
+
 def test_its_bytes_are_kept_as_the_document_stores_them_and_are_in_no_manifest(
     inst: Installation, hold: Callable
 ) -> None:
