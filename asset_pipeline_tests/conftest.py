@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import pytest
 
+from asset_pipeline_tests.commands import WarmProcess
 from asset_pipeline_tests.servers import Server, TestRun, s3_client
 
 _RUN = pytest.StashKey[TestRun]()
@@ -93,3 +94,11 @@ def _empty(client, bucket: str) -> None:
         if keys:
             client.delete_objects(Bucket=bucket, Delete={"Objects": keys})
     client.delete_bucket(Bucket=bucket)
+
+
+@pytest.fixture(scope="session")
+def warm_process() -> Iterator[WarmProcess]:
+    """What commands are forked from."""
+    process = WarmProcess()
+    yield process
+    process.close()

@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from asset_pipeline_tests.cli.conftest import ROOT
+from asset_pipeline_tests.commands import ROOT
 
 
 def on_a_terminal(place: Path, *arguments: str) -> list[str]:

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-from typer.testing import CliRunner
 
 from asset_pipeline.archive.catalogue_query import ask
-from asset_pipeline.cli.app import app
 from asset_pipeline.defs.instance import materialize_months
 from asset_pipeline.installation import open_installation
 from asset_pipeline.ledger import reading
 from asset_pipeline.settings import Settings
+from asset_pipeline_tests.commands import Command, WarmProcess
 
 MONTH = "2026-10"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "inbox"
@@ -39,12 +38,10 @@ def told_by_dagster(instance: dg.DagsterInstance) -> tuple[Figures, Documents]:
     return {name: found.get(name, found.get(f"pictures_{name}")) for name in NAMES}, documents
 
 
-def told_by_command_line(settings: Settings) -> tuple[Figures, Documents]:
-    ended = CliRunner().invoke(
-        app, ["status", MONTH, "--format", "json"], env={"ASSET_PIPELINE_HOME": str(settings.home)}
-    )
-    assert ended.exit_code == 0, ended.output
-    told = json.loads(ended.stdout)
+def told_by_command_line(settings: Settings, command: Command) -> tuple[Figures, Documents]:
+    ended = command("status", MONTH, "--format", "json", ASSET_PIPELINE_HOME=str(settings.home))
+    assert ended.status == 0, ended.err
+    told = json.loads(ended.out)
     (month,) = told["months"]
     rows = [row | {"archived": row["pictures"]} for row in told["rows"] if row["state"] == "succeeded"]
     documents = {f"{row['collection']}/{row['name']}": _account(row) for row in rows}
@@ -104,7 +101,9 @@ FROM (SELECT *, kind IN ('composite', 'vector_figure') AS derived FROM pictures)
 """
 
 
-def test_all_who_tell_of_a_month_tell_the_same_figures(settings: Settings, instance: dg.DagsterInstance) -> None:
+def test_all_who_tell_of_a_month_tell_the_same_figures(
+    settings: Settings, instance: dg.DagsterInstance, warm_process: WarmProcess, tmp_path: Path
+) -> None:
     for collection in FIXTURES.iterdir():
         target = Path(settings.store_address("inbox"), collection.name, MONTH)
         shutil.copytree(collection / MONTH, target)
@@ -119,7 +118,7 @@ def test_all_who_tell_of_a_month_tell_the_same_figures(settings: Settings, insta
     assert min(ledger[name] for name in NAMES if name != "not_shown") > 0
     dagster, dagster_documents = told_by_dagster(instance)
     gallery, gallery_documents = told_by_gallery(archive)
-    command_line, command_line_documents = told_by_command_line(settings)
+    command_line, command_line_documents = told_by_command_line(settings, Command(tmp_path, warm_process))
     assert dagster == ledger
     assert gallery == ledger
     assert told_by_manifests(archive) == ledger

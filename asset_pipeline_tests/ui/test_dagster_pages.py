@@ -81,11 +81,11 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
 
 def _end(running: subprocess.Popen[bytes]) -> None:
     """Politely, then its whole group."""
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for number, seconds in ((signal.SIGTERM, 5), (signal.SIGKILL, 30)):
         with suppress(ProcessLookupError):
             os.killpg(running.pid, number)
         with suppress(subprocess.TimeoutExpired):
-            running.wait(30)
+            running.wait(seconds)
 
 
 def _wait_until_it_answers(port: int) -> None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Page, expect
-from typer.testing import CliRunner
 
-from asset_pipeline.cli.app import app
+from asset_pipeline_tests.commands import Command, WarmProcess
 from asset_pipeline_tests.ui.browsing import Watch, watch
 from asset_pipeline_tests.ui.conftest import HOSTILE, MISSING, PAGE, Month
 
@@ -142,24 +142,27 @@ def test_every_cause_of_a_missing_picture_is_one_step_away(shown: Shown) -> None
 
 @pytest.mark.parametrize("cause", MISSING)
 def test_why_page_87_is_missing_is_told_alike_by_gallery_command_line_and_sql(
-    shown: Shown, month: Month, cause: str
+    shown: Shown, month: Month, warm_process: WarmProcess, tmp_path: Path, cause: str
 ) -> None:
     """Each in one step; where only the document can tell, it tells for each of its pages."""
     name = MISSING[cause]
     sql = f"SELECT state, meaning, remedy FROM pages WHERE document = '{name}' AND coalesce(page, {PAGE}) = {PAGE}"
-    (told,) = asked(month, "page", name, str(PAGE))
+    command = Command(tmp_path, warm_process)
+    (told,) = answer_of(command, month, "page", name, str(PAGE))
     assert told["state"] == cause
-    assert asked(month, "catalogue", "query", sql) == [{part: told[part] for part in ("state", "meaning", "remedy")}]
+    assert answer_of(command, month, "catalogue", "query", sql) == [
+        {part: told[part] for part in ("state", "meaning", "remedy")}
+    ]
     answer = shown.find_page(name, PAGE)
     assert f"{told['meaning']} {told['remedy']}".rstrip() in answer
     assert answer.splitlines()[0] == {"decorative": "Only decoration"}.get(cause, cause.replace("_", " ").capitalize())
 
 
-def asked(month: Month, *arguments: str) -> Any:
+def answer_of(command: Command, month: Month, *arguments: str) -> Any:
     """What the command line answers, as JSON."""
-    ended = CliRunner().invoke(app, [*arguments, "--format", "json"], env={"ASSET_PIPELINE_HOME": str(month.home)})
-    assert ended.exit_code == 0, ended.output
-    return json.loads(ended.stdout)
+    ended = command(*arguments, "--format", "json", ASSET_PIPELINE_HOME=str(month.home))
+    assert ended.status == 0, ended.err
+    return json.loads(ended.out)
 
 
 def test_a_document_shows_the_state_of_all_its_pages(shown: Shown) -> None:

@@ -1,6 +1,6 @@
-"""Commands as processes of their own that do not each pay for the imports: forked from a warm process.
+"""The command line as a user gives it: each command a process of its own, forked from a warm one.
 
-Run as a script this is that process. It imports what commands import, stays single-threaded and forks for every
+Run as a script this is the warm process. It imports what commands import, stays single-threaded and forks for every
 order; the fork becomes the command and ends as a started one does, through the interpreter's own end. What depends
 on a fresh interpreter (start time, what is imported when, signals) starts one: ``Command.start``.
 """
@@ -10,16 +10,21 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import re
 import select
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 WARM = ("asset_pipeline.cli.app", "asset_pipeline.defs.build", "asset_pipeline.defs.instance", "dagster_postgres")
+
+
+_LOGGED = re.compile(r"[\d-]{10} [\d:,]{12} (WARNING|ERROR) asset_pipeline\.ledger\.(signing|checkpoints): ")
 
 
 class WarmProcess:
@@ -28,7 +33,7 @@ class WarmProcess:
     def __init__(self) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", "asset_pipeline_tests.cli.warm", str(theirs.fileno())]
+            command = [sys.executable, "-m", "asset_pipeline_tests.commands", str(theirs.fileno())]
             self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
 
     def run(self, arguments: list[str], cwd: Path, environment: dict[str, str], seconds: float) -> tuple[int, str, str]:
@@ -52,6 +57,54 @@ class WarmProcess:
     def close(self) -> None:
         self._line.close()
         self._process.wait()
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """What a command left: exit status and both outputs."""
+
+    status: int
+    out: str
+    err: str
+
+    def one_line_error(self) -> str:
+        """The failure as a user sees it; fails the test when it is more than one clear line.
+
+        Beside it are lines of the log: that a key was made, or that no checkpoint could be.
+        """
+        assert self.out == "", self.out
+        (line,) = [line for line in self.err.splitlines() if not _LOGGED.match(line)]
+        assert line.startswith("Error: "), line
+        return line
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """The command line of one folder."""
+
+    place: Path
+    warm: WarmProcess
+
+    def start(self, *arguments: str | Path, **variables: str) -> subprocess.Popen[str]:
+        """A fresh interpreter, to be watched and signalled."""
+        return subprocess.Popen(
+            [sys.executable, "-m", "asset_pipeline.cli", *map(str, arguments)],
+            cwd=self.place,
+            env=_environment(variables),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def __call__(self, *arguments: str | Path, **variables: str) -> Ended:
+        """Run to the end."""
+        return Ended(*self.warm.run([*map(str, arguments)], self.place, _environment(variables), seconds=240))
+
+
+def _environment(variables: dict[str, str]) -> dict[str, str]:
+    ours = ("ASSET_PIPELINE_", "DAGSTER")
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+    return kept | {"PYTHONPATH": str(ROOT), "ASSET_PIPELINE_SETTLE_SECONDS": "0"} | variables
 
 
 def serve(line: socket.socket) -> None:
