@@ -1,9 +1,9 @@
 """The catalogue of a month as Parquet: one file of pictures and one of pages, for analysts.
 
-Read from the ledger alone, with no time and no random id in it, and written only when it says something else than
-before. A column is declared once, here, with its unit and meaning; ``docs/catalogue.md`` is held against that. Columns
-are added at the end and never change their meaning. Names are there only where the policy shows names. How questions
-are asked belongs in ``catalogue_query``.
+Read from the ledger alone, with no time and no random id in it. Made when something that it is made from is new or a
+file is not as it was, and written only when it says something else than before. A column is declared once, here, with
+its unit and meaning; ``docs/catalogue.md`` is held against that. Columns are added at the end and never change their
+meaning. Names are there only where the policy shows names. How questions are asked belongs in ``catalogue_query``.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import io
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
+from asset_pipeline.archive.made_from import Note, made_from, read_note, write_note
 from asset_pipeline.archive.page_states import answer_for_page
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow
 from asset_pipeline.model import Page
+from asset_pipeline.storage.store import holds_digest
 
 if TYPE_CHECKING:
     # A sixth of a second: paid where a table is made, not by everything that only names one.
@@ -128,6 +131,11 @@ def catalogue_key(table: str, month: str) -> str:
     return f"catalogue/{table}/{month}.parquet"
 
 
+def catalogue_note_key(month: str) -> str:
+    """Key of the note of what a month's files were made from."""
+    return f"catalogue/made_from/{month}.json"
+
+
 def schema(table: str) -> pa.Schema:
     """The Arrow schema of a table, each column with its unit and meaning."""
     import pyarrow as pa
@@ -161,18 +169,29 @@ def read_catalogue(inst: Installation, month: str) -> dict[str, pa.Table]:
 
 def publish_catalogue(inst: Installation, month: str) -> PublishedCatalogue:
     """Bring the files of ``month`` up to date. Raises StorageError when the archive is away."""
+    with inst.ledger.read() as conn:
+        source = made_from(inst, conn, month, version("pyarrow"))
+    note = read_note(inst.archive, catalogue_note_key(month))
+    keys = [catalogue_key(table, month) for table in TABLES]
+    if note and note.made_from == source and list(note.sha256) == keys and _are_there(inst, note):
+        return _published(note, written=0)
     tables = read_catalogue(inst, month)
     bodies = {catalogue_key(name, month): parquet(table) for name, table in tables.items()}
     written = sum(_put_changed(inst, key, body) for key, body in bodies.items())
-    digest = hashlib.sha256("".join(hashlib.sha256(body).hexdigest() for body in bodies.values()).encode())
-    return PublishedCatalogue(
-        keys=tuple(bodies),
-        digest=digest.hexdigest(),
-        pictures=tables["pictures"].num_rows,
-        pages=tables["pages"].num_rows,
-        bytes=sum(map(len, bodies.values())),
-        written=written,
-    )
+    counted = {name: table.num_rows for name, table in tables.items()} | {"bytes": sum(map(len, bodies.values()))}
+    digests = {key: hashlib.sha256(body).hexdigest() for key, body in bodies.items()}
+    note = Note(made_from=source, sha256=digests, figures=counted)
+    write_note(inst.archive, catalogue_note_key(month), note)
+    return _published(note, written)
+
+
+def _are_there(inst: Installation, note: Note) -> bool:
+    return all(holds_digest(inst.archive, key, sha256) for key, sha256 in note.sha256.items())
+
+
+def _published(note: Note, written: int) -> PublishedCatalogue:
+    digest = hashlib.sha256("".join(note.sha256.values()).encode()).hexdigest()
+    return PublishedCatalogue(keys=tuple(note.sha256), digest=digest, written=written, **note.figures)
 
 
 def parquet(table: pa.Table) -> bytes:

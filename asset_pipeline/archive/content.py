@@ -13,11 +13,11 @@ import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import rfc8785
-from sqlalchemy import Connection, RowMapping, select
+from sqlalchemy import Connection, Row, RowMapping, Text, cast, select
 
 from asset_pipeline.errors import IntegrityError
 from asset_pipeline.ledger import reading
@@ -99,18 +99,19 @@ def read_report(conn: Connection, job_id: str) -> ReportState | None:
     job = conn.execute(select(jobs).where(jobs.c.job_id == job_id)).mappings().one()
     if job["state"] not in SETTLED:
         return None
-    body = conn.execute(select(policies.c.body).where(policies.c.digest == job["policy_digest"])).scalar_one()
+    body = select(cast(policies.c.body, Text)).where(policies.c.digest == job["policy_digest"])
+    policy_digest, show_names = _of_policy(conn.execute(body).scalar_one())
     succeeded = job["state"] == "succeeded"
     pages = reading.pages_of(conn, job_id) if succeeded else []
     content = {
         "source": _source(conn, job),
         "outcome": "ok" if succeeded else job["reason"],
         "extractor_version": job["extractor_version"],
-        "policy_digest": extraction_digest(body),
+        "policy_digest": policy_digest,
         "pages": [page.model_dump(mode="json", by_alias=True) for page in pages],
         "pictures": list(_pictures(conn, pages, expired=job["expired_at"] is not None)),
     }
-    name = _name(conn, job) if body.get("show_names", True) else None
+    name = _name(conn, job) if show_names else None
     return ReportState(job, name, content, _units(conn, job_id) if succeeded else [])
 
 
@@ -119,11 +120,18 @@ def extraction_digest(policy_body: dict[str, Any]) -> str:
     return sha256_hex(rfc8785.dumps({part: policy_body[part] for part in _EXTRACTION_PARTS}))
 
 
+@lru_cache(maxsize=16)
+def _of_policy(recorded: str) -> tuple[str, bool]:
+    """Extraction digest of a recorded policy, and whether it shows names: reports by the hundred have the same one."""
+    body = json.loads(recorded)
+    return extraction_digest(body), body.get("show_names", True)
+
+
 def canonical_bytes(content: Any) -> bytes:
     """What ``rfc8785.dumps`` gives, several times faster where the standard library writes numbers in the same way."""
     try:
         return _encode(_plain(content)).encode()
-    except _Unusual:
+    except (_Unusual, TypeError):  # a key that is no text is judged by the standard too
         return rfc8785.dumps(content)
 
 
@@ -142,13 +150,15 @@ def _plain(value: Any) -> Any:
         size = abs(value)
         if value.is_integer() and size <= _LARGEST_WHOLE:
             return int(value)
-        if not 1e-4 <= size < 1e16:  # beyond, one of the two writes an exponent; also what is no number
+        # Beyond, one of the two writes an exponent, or a whole number as a fraction; also what is no number.
+        if not 1e-4 <= size <= _LARGEST_WHOLE:
             raise _Unusual
         return value
     if kind is dict:
-        if not all(type(key) is str and key.isascii() for key in value):  # others sort by UTF-16
+        if not "".join(value).isascii():  # others sort by UTF-16
             raise _Unusual
-        return {key: _plain(item) for key, item in value.items()}
+        # Most values are text: a call for each would take longer than all else here.
+        return {key: item if type(item) is str else _plain(item) for key, item in value.items()}
     if kind is list or kind is tuple:
         return [_plain(item) for item in value]
     if kind is str or kind is bool or value is None or (kind is int and -_LARGEST_WHOLE <= value <= _LARGEST_WHOLE):
@@ -190,33 +200,29 @@ def _pictures(conn: Connection, pages: list[Page], *, expired: bool) -> Iterator
     """One row for each stored file that a placement names, by digest."""
     originals = {row.picture for page in pages for row in page.placements if row.picture}
     displays = {row.display for page in pages for row in page.placements if row.display}
-    for row in _object_rows(conn, originals | displays, expired=expired):
-        digest = row["sha256"]
+    for digest, has_alpha, *facts in _object_rows(conn, originals | displays, expired=expired):
         yield {
             "sha256": digest,
             "file": object_key(digest),
             "renditions": ["original"] * (digest in originals) + ["display"] * (digest in displays),
-            "media_type": row["media_type"],
-            "bytes": row["bytes"],
-            "width": row["width"],
-            "height": row["height"],
-            "bits": row["bits"],
-            "mode": row["mode"],
-            "has_alpha": bool(row["has_alpha"]),
-            "icc": row["icc"],
-            "pixel_sha256": row["pixel_sha256"],
-            "phash": row["phash"],
+            "has_alpha": bool(has_alpha),
+            **dict(zip(_FACTS, facts, strict=True)),
         }
 
 
-def _object_rows(conn: Connection, digests: Iterable[str], *, expired: bool) -> list[RowMapping]:
+_FACTS = ("media_type", "bytes", "width", "height", "bits", "mode", "icc", "pixel_sha256", "phash")
+
+
+def _object_rows(conn: Connection, digests: Iterable[str], *, expired: bool) -> list[Row[Any]]:
+    """Digest, whether it has alpha, and ``_FACTS`` of each file."""
     wanted = sorted(digests)
-    rows: list[RowMapping] = []
+    columns = [objects.c[name] for name in ("sha256", "has_alpha", *_FACTS)]
+    rows: list[Row[Any]] = []
     for some in (wanted[at : at + 500] for at in range(0, len(wanted), 500)):
-        query = select(objects).where(objects.c.sha256.in_(some))
+        query = select(*columns).where(objects.c.sha256.in_(some))
         if not expired:
             query = query.where(objects.c.state == "stored")
-        rows += conn.execute(query.order_by(objects.c.sha256)).mappings()
+        rows += conn.execute(query.order_by(objects.c.sha256)).all()
     if len(rows) != len(wanted):
         raise IntegrityError(
             "A report names a picture that the archive does not hold.", "Restore the archive.", Reason.RECEIPT_CONFLICT

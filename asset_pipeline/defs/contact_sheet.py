@@ -1,8 +1,9 @@
 """A month at a glance on its page in Dagster: some of its pictures, small, as data in Markdown.
 
 A few of each document rather than many of the first, and none twice. Names stand in rows of their own below the
-pictures, since in one cell they would hang beside them. The images are made in decoder processes, like those of the
-gallery, which has them all. Dagster keeps what it is told for ever, so the sheet is held below ``MOST_CHARACTERS``.
+pictures, since in one cell they would hang beside them. The images are those that the gallery has from an earlier run;
+others are made as the gallery's are, in decoder processes. Dagster keeps what it is told for ever, so the sheet is held
+below ``MOST_CHARACTERS``.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import dagster as dg
 
+from asset_pipeline.archive.gallery.publish import stored_thumbnails
 from asset_pipeline.defs.tables import document_name
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
@@ -41,7 +43,7 @@ def contact_sheet(
     shown = list(looks.values())[:MOST_PICTURES]
     if not shown:
         return None
-    images = _thumbnails(inst, shown, workers)
+    images = _thumbnails(inst, month, shown, workers)
     names = {row.job_id: document_name(inst, row) for row in documents}
     cells, left = [], MOST_CHARACTERS
     for row in shown:
@@ -56,15 +58,18 @@ def contact_sheet(
     return dg.MetadataValue.md(_table(cells)) if cells else None
 
 
-def _thumbnails(inst: Installation, shown: Sequence[ShownPicture], workers: int | None) -> dict[str, bytes]:
+def _thumbnails(inst: Installation, month: str, shown: Sequence[ShownPicture], workers: int | None) -> dict[str, bytes]:
     """Small images by the digest of the picture; one that cannot be made is left out."""
-    made: dict[str, bytes] = {}
+    made = stored_thumbnails(inst.archive, month, [row.display for row in shown])
+    missing = {row.display: row.bytes for row in shown if row.display not in made}
+    if not missing:
+        return made
 
     def keep(digest: str, file: Path, _sha256: str) -> None:
         made[digest] = file.read_bytes()
 
     with open_previews(inst, workers) as previews:
-        previews.thumbnails({row.display: row.bytes for row in shown}, keep)
+        previews.thumbnails(missing, keep)
     return made
 
 

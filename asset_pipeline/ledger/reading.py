@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Select, func, or_, select, union
+from sqlalchemy import CompoundSelect, Connection, Select, func, or_, select, union
 
 from asset_pipeline.ledger.current import current_jobs, latest_manifests, page_accounts
 from asset_pipeline.ledger.rows import COUNTS, page_of, placement_of
@@ -244,9 +244,9 @@ def pages_of(conn: Connection, job_id: str) -> list[Page]:
     """Every recorded page of a job, in order, as extraction told it and completion settled it."""
     found: dict[int, list[Placement]] = defaultdict(list)
     query = select(placements).where(placements.c.job_id == job_id)
-    for row in conn.execute(query.order_by(placements.c.page, placements.c.ordinal)).mappings():
+    for row in conn.execute(query.order_by(placements.c.page, placements.c.ordinal)).mappings().all():
         found[row["page"]].append(placement_of(row))
-    recorded = conn.execute(select(pages).where(pages.c.job_id == job_id).order_by(pages.c.page)).mappings()
+    recorded = conn.execute(select(pages).where(pages.c.job_id == job_id).order_by(pages.c.page)).mappings().all()
     return [page_of(row, found[row["page"]]) for row in recorded]
 
 
@@ -276,6 +276,16 @@ def pictures_of(conn: Connection, job_id: str) -> list[PictureRow]:
         )
         for digest, where in named.items()
     ]
+
+
+def kept_files(conn: Connection, month: str) -> dict[str, dict[str, int]]:
+    """Bytes of each file that the month's succeeded jobs name and keep, by job and digest."""
+    named = _kept(month, "job_id").subquery()
+    query = select(named.c.job_id, named.c.sha256, objects.c.bytes).join(objects, objects.c.sha256 == named.c.sha256)
+    kept: dict[str, dict[str, int]] = defaultdict(dict)
+    for job_id, sha256, size in conn.execute(query).all():
+        kept[job_id][sha256] = size
+    return dict(kept)
 
 
 def attempts_in(conn: Connection, month: str) -> int:
@@ -389,14 +399,20 @@ def _uploads_by_state(conn: Connection, month: str) -> dict[tuple[str, str], int
 
 def _files(conn: Connection, month: str) -> tuple[int, int]:
     """Number and bytes of the different files that the month's succeeded jobs name and keep."""
-    current = current_jobs(month)
-
-    def named(rendition: str) -> Select[Any]:
-        joined = select(placements.c[rendition].label("sha256")).join(current, current.c.job_id == placements.c.job_id)
-        kept = (current.c.state == "succeeded", current.c.expired_at.is_(None))
-        return joined.where(*kept, placements.c[rendition].is_not(None))
-
-    digests = union(named("picture"), named("display")).subquery()
+    digests = _kept(month).subquery()
     query = select(func.count(), func.sum(objects.c.bytes)).join(digests, digests.c.sha256 == objects.c.sha256)
     count, size = conn.execute(query).one()
     return int(count), int(size or 0)
+
+
+def _kept(month: str, *columns: str) -> CompoundSelect[Any]:
+    """Digests of the files that the month's succeeded jobs name and keep, each once with those columns of its job."""
+    current = current_jobs(month)
+
+    def named(rendition: str) -> Select[Any]:
+        told = (*[current.c[name] for name in columns], placements.c[rendition].label("sha256"))
+        kept = (current.c.state == "succeeded", current.c.expired_at.is_(None))
+        joined = select(*told).join(current, current.c.job_id == placements.c.job_id)
+        return joined.where(*kept, placements.c[rendition].is_not(None))
+
+    return union(named("picture"), named("display"))

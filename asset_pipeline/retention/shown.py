@@ -10,7 +10,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 from datetime import datetime
 
-from asset_pipeline.archive.catalogue import TABLES, catalogue_key, publish_catalogue
+from asset_pipeline.archive.catalogue import TABLES, catalogue_key, catalogue_note_key, publish_catalogue
 from asset_pipeline.archive.gallery.content import read_month
 from asset_pipeline.archive.gallery.publish import Previews, gallery_prefix, write_gallery
 from asset_pipeline.installation import Installation
@@ -24,7 +24,8 @@ OpenPreviews = Callable[[], AbstractContextManager[Previews]]
 def take_out_expired(inst: Installation, month: str, open_previews: OpenPreviews, now: datetime) -> int:
     """Bring gallery and catalogue of ``month`` up to date; how many files went. Raises StorageError."""
     gallery = [entry.key for entry in inst.archive.list(gallery_prefix(month))]
-    catalogue = [key for table in TABLES if inst.archive.exists(key := catalogue_key(table, month))]
+    keys = [*[catalogue_key(table, month) for table in TABLES], catalogue_note_key(month)]
+    catalogue = [key for key in keys if inst.archive.exists(key)]
     if not gallery and not catalogue:
         return 0
     deletion_id = new_id()

@@ -61,3 +61,22 @@ def test_a_settled_report_without_manifest_is_found(inst: Installation, submit: 
     work_month(inst, MONTH)
     (mismatch,) = compare_month(inst, MONTH)
     assert mismatch.what == "The report has no manifest."
+
+
+def test_what_was_just_published_is_compared_with_the_archive_all_the_same(inst: Installation, archive: Path) -> None:
+    published = publish_manifests(inst, MONTH, datetime.now(UTC))
+    assert compare_month(inst, MONTH, published) == []
+    next(archive.glob("objects/*/*")).unlink()
+    next(archive.glob("manifests/*/*.json")).unlink()
+    found = {mismatch.what for mismatch in compare_month(inst, MONTH, published)}
+    assert found == {"The archive lacks pictures of the report.", "The manifest is gone from the archive."}
+
+
+def test_a_manifest_that_was_published_before_the_ledger_changed_is_found(
+    inst: Installation, submit: Callable, archive: Path
+) -> None:
+    published = publish_manifests(inst, MONTH, datetime.now(UTC))
+    submit("a.pdf", [30])
+    work_month(inst, MONTH)
+    (mismatch,) = compare_month(inst, MONTH, published)
+    assert mismatch.what == "The newest manifest does not say what the ledger says."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import rfc8785
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from asset_pipeline.archive.content import canonical_bytes
@@ -22,5 +22,7 @@ values = st.recursive(
 
 
 @given(values)
+@example(2.0**53)
+@example({"\U00010000": 1, "\uffff": 2})
 def test_the_fast_form_and_the_standard_one_are_the_same_bytes(value: object) -> None:
     assert canonical_bytes(value) == rfc8785.dumps(value)

@@ -118,6 +118,15 @@ def test_a_month_shows_some_of_its_pictures_and_never_one_that_is_not_shown(
     assert {len(re.findall(r"(?<!\\)\|", row)) for row in rows} == {4}, "three columns: a name cannot break the table"
     assert "city/plain\\.pdf, page 2" in sheet
 
+    thumbnails = Path(settings.store_address("archive"), "galleries", MONTH, "thumbnails")
+    lost, marked = sorted(thumbnails.iterdir())[:2]
+    lost.unlink()
+    marked.write_bytes(b"what the gallery has")
+    materialize_months(settings, [MONTH], instance=instance)
+    shown = re.findall(r"base64,([A-Za-z0-9+/=]+)\)", str(_figures(instance, "validated_images")["contact_sheet"]))
+    assert len(shown) == 4, "one that the gallery has lost is made again"
+    assert set(shown) - set(images) == {base64.b64encode(b"what the gallery has").decode()}, "the others are taken"
+
 
 def test_the_contact_sheet_of_a_month_of_large_pictures_stays_small(
     settings: Settings, instance: dg.DagsterInstance

@@ -1,7 +1,7 @@
 """Writes the gallery of a month into the archive store, and only what is new of it.
 
 Everything but three files is named for its content (data) or for what it shows (thumbnails, pages), so it is written
-once; a rerun with nothing new lists the folder, reads the fixed files and writes nothing. The start page comes after
+once; a rerun with nothing new lists the folder, reads the fixed files and makes nothing. The start page comes after
 all that it names, and what it no longer names is deleted last, so a reader always finds a whole gallery. The folder
 is complete in itself but for the full-size pictures, which stay in ``objects``.
 """
@@ -24,15 +24,18 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from asset_pipeline.archive.gallery.content import KINDS, STATUSES, Block, GalleryDocument, GalleryMonth, read_month
+from asset_pipeline.archive.made_from import Note, made_from, read_note, write_note
 from asset_pipeline.archive.page_states import LATE, NO_PICTURE, WAITING, PageState
 from asset_pipeline.installation import Installation
-from asset_pipeline.storage.store import Store
+from asset_pipeline.storage.store import Store, holds_digest
 
 PARALLEL_PUTS = 8
 DOCUMENTS_AT_ONCE = 4
 """Whose pages are drawn: with one alone, decoders would be idle at the end of each, and most have few pages."""
 STATIC = ("gallery.css", "shared.js", "page.js", "gallery.js")
 WITHOUT = "without_preview.json"
+NOTE = "made_from.json"
+HEAD = "month.js"
 TRIES = 3
 """How often a preview is tried: a decoder may be lost to a busy machine, or to the picture itself."""
 
@@ -89,32 +92,66 @@ def publish_gallery(
     inst: Installation, month: str, open_previews: Callable[[], AbstractContextManager[Previews]]
 ) -> PublishedGallery:
     """Bring the gallery of ``month`` up to date. Raises StorageError when a store is away."""
-    return write_gallery(inst.archive, read_month(inst, month), open_previews)
+    with inst.ledger.read() as conn:
+        source = made_from(inst, conn, month)
+    folder = _Folder(inst.archive, gallery_prefix(month))
+    note = read_note(inst.archive, folder.prefix + NOTE)
+    if note and note.made_from == source and note.listing == folder.listing() and folder.holds(note.sha256):
+        return _published(folder, note.sha256, note.figures["pictures"])
+    return _write(folder, read_month(inst, month), open_previews, source)
 
 
 def write_gallery(
     store: Store, content: GalleryMonth, open_previews: Callable[[], AbstractContextManager[Previews]]
 ) -> PublishedGallery:
     """Write what ``content`` says into ``store``."""
-    folder = _Folder(store, gallery_prefix(content.month))
+    return _write(_Folder(store, gallery_prefix(content.month)), content, open_previews, None)
+
+
+def _write(
+    folder: _Folder,
+    content: GalleryMonth,
+    open_previews: Callable[[], AbstractContextManager[Previews]],
+    source: str | None,
+) -> PublishedGallery:
     static = files(__package__) / "static"
     for name in STATIC:
         folder.put_fixed(name, (static / name).read_bytes())
-    _make_previews(folder, content, open_previews)
-    head = _write_data(folder, content)
-    folder.put_fixed("month.js", script("month", head))
+    complete = _make_previews(folder, content, open_previews)
+    folder.put_fixed(HEAD, script("month", _write_data(folder, content)))
     folder.put_fixed("index.html", (static / "index.html").read_bytes())
     removed = folder.remove_others()
+    pictures = sum(len(block.items) for document in content.documents for block in document.blocks)
+    if source and complete:
+        told = Note(made_from=source, sha256=folder.fixed, listing=folder.listing(), figures={"pictures": pictures})
+        write_note(folder.store, folder.prefix + NOTE, told)
+    return _published(folder, folder.fixed, pictures, removed)
+
+
+def _published(folder: _Folder, fixed: dict[str, str], pictures: int, removed: int = 0) -> PublishedGallery:
+    """What is told of a folder in which nothing is but what its gallery names."""
     return PublishedGallery(
         key=f"{folder.prefix}index.html",
-        digest=hashlib.sha256(script("month", head)).hexdigest(),
-        pictures=sum(len(block.items) for document in content.documents for block in document.blocks),
-        thumbnails=sum(name.startswith("thumbnails/") for name in folder.wanted),
-        files=len(folder.wanted),
-        bytes=sum(folder.there.get(name, 0) for name in folder.wanted),
+        digest=fixed[HEAD],
+        pictures=pictures,
+        thumbnails=sum(name.startswith("thumbnails/") for name in folder.there),
+        files=len(folder.there),
+        bytes=sum(folder.there.values()),
         written=folder.written,
         removed=removed,
     )
+
+
+def stored_thumbnails(store: Store, month: str, digests: Iterable[str]) -> dict[str, bytes]:
+    """Those thumbnails of pictures that the gallery of ``month`` has, by the digest of the picture."""
+    found: dict[str, bytes] = {}
+    for digest in digests:
+        try:
+            with store.open(gallery_prefix(month) + _thumbnail(digest)) as stream:
+                found[digest] = stream.read()
+        except KeyError:
+            continue
+    return found
 
 
 def script(name: str, value: Any) -> bytes:
@@ -135,6 +172,8 @@ class _Folder:
     prefix: str
     there: dict[str, int] = field(default_factory=dict)
     wanted: set[str] = field(default_factory=set)
+    fixed: dict[str, str] = field(default_factory=dict)
+    """SHA-256 of the files that keep their names."""
     sheets: dict[str, Sheets] = field(default_factory=lambda: defaultdict(dict))
     written: int = 0
     lock: threading.Lock = field(default_factory=threading.Lock)
@@ -143,7 +182,8 @@ class _Folder:
         # A folder store that holds nothing yet is not there, and cannot be listed. The style is written first.
         if self.store.exists(f"{self.prefix}{STATIC[0]}"):
             for entry in self.store.list(self.prefix):
-                self._note(entry.key.removeprefix(self.prefix), entry.bytes)
+                if (name := entry.key.removeprefix(self.prefix)) != NOTE:
+                    self._note(name, entry.bytes)
 
     def _note(self, name: str, size: int) -> None:
         self.there[name] = size
@@ -168,6 +208,7 @@ class _Folder:
     def put_fixed(self, name: str, body: bytes) -> None:
         """Write a file that keeps its name, unless it says the same already."""
         self.wanted.add(name)
+        self.fixed[name] = hashlib.sha256(body).hexdigest()
         if self.there.get(name) == len(body):
             with self.store.open(self.prefix + name) as stream:
                 if stream.read() == body:
@@ -175,6 +216,15 @@ class _Folder:
         self.store.put_current(self.prefix + name, body)
         self.there[name] = len(body)
         self.written += 1
+
+    def listing(self) -> str:
+        """Digest over names and sizes of all that is there."""
+        lines = "".join(f"{name} {size}\n" for name, size in sorted(self.there.items()))
+        return hashlib.sha256(lines.encode()).hexdigest()
+
+    def holds(self, fixed: dict[str, str]) -> bool:
+        """Whether each of these files is there with the digest that is named."""
+        return all(holds_digest(self.store, self.prefix + name, sha256) for name, sha256 in fixed.items())
 
     def remove_others(self) -> int:
         """Delete what the gallery no longer names."""
@@ -187,8 +237,11 @@ class _Folder:
 
 def _make_previews(
     folder: _Folder, content: GalleryMonth, open_previews: Callable[[], AbstractContextManager[Previews]]
-) -> None:
-    """Make the small images that are not there, but none that could not be made ``TRIES`` times."""
+) -> bool:
+    """Make the small images that are not there, but none that could not be made ``TRIES`` times.
+
+    False when one of them is to be tried again.
+    """
     tries = _tries(folder)
     given_up = {name for name, count in tries.items() if count >= TRIES}
     settled = folder.there.keys() | given_up
@@ -216,6 +269,7 @@ def _make_previews(
                 without.add(_page_mark(document.source_hash, number, drawn))
     counted = {name: min(tries.get(name, 0) + 1, TRIES) for name in sorted(without)}
     folder.put_fixed(WITHOUT, (json.dumps(counted, indent=0) + "\n").encode("ascii"))
+    return all(count >= TRIES for count in counted.values())
 
 
 def _tries(folder: _Folder) -> dict[str, int]:

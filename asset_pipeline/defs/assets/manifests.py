@@ -39,7 +39,7 @@ def build_manifests(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefinition
         month = context.partition_key
         with told_to_dagster(pipeline, context), pipeline.open() as inst:
             published = publish_manifests(inst, month, pipeline.clock())
-            mismatches = compare_month(inst, month)
+            mismatches = compare_month(inst, month, published)
             with inst.ledger.read() as conn:
                 documents, version = reading.documents_of_month(conn, month), reading.content_digest(conn, month)
                 kept = objective_checks.nothing_past_deadline(conn, month, inst.policy.objectives, pipeline.clock())
