@@ -17,6 +17,9 @@ from asset_pipeline.reasons import Reason
 
 SCHEMA: Literal["asset-pipeline/extract-report/1"] = "asset-pipeline/extract-report/1"
 
+LARGEST_DEPTH = 2**31 - 1
+"""Of the bits that a picture's dictionary states, what a placement tells; what is beyond is no statement."""
+
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Four = tuple[float, float, float, float]
 Six = tuple[float, float, float, float, float, float]

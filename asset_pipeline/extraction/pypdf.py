@@ -29,7 +29,7 @@ from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.pypdf_walk import Drawn, Frame, box_of, is_name, plain, walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
 from asset_pipeline.extraction.withheld import WithheldFiles
-from asset_pipeline.model import Extraction, Flag, Kind, Page, Picture, Source
+from asset_pipeline.model import LARGEST_DEPTH, Extraction, Flag, Kind, Page, Picture, Source
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
@@ -187,7 +187,7 @@ def _found(drawn: Drawn, order: int, frame: Frame, request: Request) -> Found:
         height=_whole(image, "/Height"),
         filter=_filters(image),
         colour_space=_colour_space(image),
-        bits=_whole(image, "/BitsPerComponent") or None,
+        bits=_depth(image),
         matrix=drawn.matrix,
         bbox=bbox,
         display_bbox=frame.as_displayed(bbox),
@@ -283,6 +283,11 @@ def _whole(image: StreamObject, key: str) -> int:
         return int(plain(image.get(key, 0)))
     except (TypeError, ValueError, PyPdfError):
         return 0
+
+
+def _depth(image: StreamObject) -> int | None:
+    bits = _whole(image, "/BitsPerComponent")
+    return bits if bits and abs(bits) <= LARGEST_DEPTH else None
 
 
 def _filters(image: StreamObject) -> list[str]:

@@ -27,7 +27,7 @@ _GROUPS = frozenset(
     {"Document", "Part", "Art", "Sect", "Div", "Table", "TR", "L", "TOC", "BlockQuote", "StructTreeRoot"}
 )
 _SAYS_ITSELF = frozenset({"Figure", "Formula", "Span"})
-_BROKEN = (pikepdf.PdfError, KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError)
+_BROKEN = (pikepdf.PikepdfError, KeyError, IndexError, TypeError, ValueError, AttributeError, RuntimeError)
 
 
 @dataclass(frozen=True, slots=True)

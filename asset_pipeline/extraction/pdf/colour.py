@@ -150,7 +150,7 @@ def _profile_of(stream: Any, limits: Limits) -> Profile | None:
         if stored.codec is not None:
             return None
         return read_profile(_expand_whole(stored, _MOST_PROFILE))
-    except (Refusal, pikepdf.PdfError):
+    except (Refusal, pikepdf.PikepdfError):
         return None
 
 

@@ -199,5 +199,5 @@ def parse_object(written: bytes) -> pikepdf.Object | None:
     """A dictionary, array or name as written in a content stream; None when it is not sound."""
     try:
         return pikepdf.Object.parse(written)
-    except (pikepdf.PdfError, ValueError, TypeError):
+    except (pikepdf.PikepdfError, ValueError, TypeError):
         return None

@@ -68,7 +68,7 @@ def open_document(request: Request) -> Iterator[OpenDocument]:
     _check_signature(request)
     try:
         pdf, encrypted = _open(request)
-    except pikepdf.PdfError:
+    except pikepdf.PikepdfError:
         too_deep = _nests_too_deep(request.document)
         raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document)) from None
     with pdf:
@@ -122,7 +122,7 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
         raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
     try:
         pages = len(pdf.pages)
-    except pikepdf.PdfError as error:
+    except pikepdf.PikepdfError as error:
         words = str(error)  # qpdf has no other way to say it, and they hold the path: they go nowhere
         known = next((reason for phrase, reason in _PAGE_TREE_FAULTS.items() if phrase in words), None)
         raise Refusal(known or _unreadable(request.document)) from None

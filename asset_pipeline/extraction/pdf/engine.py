@@ -212,7 +212,7 @@ def _reason(error: Exception) -> Reason:
 _REASONS: tuple[tuple[type[Exception], Reason], ...] = (
     (MemoryError, Reason.MEMORY_EXCEEDED),
     (RecursionError, Reason.STRUCTURE_TOO_DEEP),
-    (pikepdf.PdfError, Reason.MALFORMED_STREAM),
+    (pikepdf.PikepdfError, Reason.MALFORMED_STREAM),
     (UnicodeDecodeError, Reason.MALFORMED_STREAM),  # a name that is no text where only known names can stand
 )
 
@@ -242,7 +242,7 @@ def _found(draw: Draw, order: int, rendered: Rendered) -> Found:
 def _declared(draw: Draw, key: str) -> int:
     try:
         return int(draw.image.get(key, 0))
-    except (TypeError, ValueError, pikepdf.PdfError):
+    except (TypeError, ValueError, pikepdf.PikepdfError):
         return 0
 
 
@@ -250,6 +250,6 @@ def _user_unit(pdf: pikepdf.Pdf, number: int) -> float:
     """Points to one unit of user space (PDF 8.3.2.3); 1 unless the page says something sensible."""
     try:
         unit = float(pdf.pages[number - 1].obj.get("/UserUnit", 1))
-    except (TypeError, ValueError, pikepdf.PdfError):
+    except (TypeError, ValueError, pikepdf.PikepdfError):
         return 1.0
     return unit if math.isfinite(unit) and unit > 0 else 1.0

@@ -62,7 +62,7 @@ def _is_empty(stream: pikepdf.Stream) -> bool:
     """Whether the stream holds nothing, which is no fault in content."""
     try:
         return not stream.read_raw_bytes()
-    except pikepdf.PdfError:
+    except pikepdf.PikepdfError:
         return False
 
 

@@ -26,12 +26,12 @@ from asset_pipeline.extraction.pdf.files import File, write
 from asset_pipeline.extraction.pdf.opening import Opened, open_picture, whole_number
 from asset_pipeline.extraction.pdf.originals import original_of
 from asset_pipeline.extraction.pdf.streams import filter_names
-from asset_pipeline.model import Flag, Picture
+from asset_pipeline.model import LARGEST_DEPTH, Flag, Picture
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 
 _BAD_INPUT = (
-    pikepdf.PdfError,
+    pikepdf.PikepdfError,
     zlib.error,
     struct.error,
     OSError,
@@ -176,7 +176,7 @@ def _declared(image: Any) -> Rendered:
     bits = image.get("/BitsPerComponent", image.get("/BPC"))
     if stencil:
         bits = 1
-    elif not isinstance(bits, int) or isinstance(bits, bool):
+    elif not isinstance(bits, int) or isinstance(bits, bool) or abs(bits) > LARGEST_DEPTH:
         last = names[-1] if names else ""
         bits = 1 if last in ("CCITTFaxDecode", "JBIG2Decode") else 8 if last in ("DCTDecode", "JPXDecode") else None
     return Rendered(width, height, names, space, bits)

@@ -64,7 +64,7 @@ def filter_names(image: pikepdf.Object) -> list[str]:
     """Names of all filters in full, for the report; never raises."""
     try:
         return [layer.name for layer in _layers(image)]
-    except (Refusal, pikepdf.PdfError, ValueError, TypeError):
+    except (Refusal, pikepdf.PikepdfError, ValueError, TypeError):
         return []
 
 
@@ -86,7 +86,7 @@ def open_stream(image: pikepdf.Object, limits: Limits) -> Stored:
         raise Refusal(Reason.UNSUPPORTED_CODEC, "a codec inside the chain")
     try:
         data = image.read_raw_bytes()
-    except pikepdf.PdfError:
+    except pikepdf.PikepdfError:
         raise Refusal(Reason.TRUNCATED_STREAM) from None
     check_encoded(len(data), limits)
     if not data:

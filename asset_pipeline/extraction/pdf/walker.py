@@ -71,7 +71,7 @@ def walk_page(pdf: pikepdf.Pdf, page_number: int, limits: Limits) -> PageDraws:
         walk.walk_annotations(page)
     except Refusal as refusal:  # a budget: what was found stays, but is not the whole account
         result.reason, result.counted = refusal.reason, False
-    except pikepdf.PdfError:
+    except pikepdf.PikepdfError:
         result.reason = Reason.MALFORMED_STREAM
     except RecursionError:
         result.reason = Reason.STRUCTURE_TOO_DEEP

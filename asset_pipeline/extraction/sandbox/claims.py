@@ -15,7 +15,7 @@ from pathlib import PurePath
 
 from asset_pipeline import account
 from asset_pipeline.extraction.rows import LABEL_CHARACTERS, TEXT_CHARACTERS, plain_text
-from asset_pipeline.model import Extraction, Page, Picture, Placement, Status
+from asset_pipeline.model import LARGEST_DEPTH, Extraction, Page, Picture, Placement, Status
 from asset_pipeline.validation.rasters import PICTURES
 
 MEDIA_TYPES = {
@@ -119,4 +119,4 @@ def _page_faults(page: Page) -> _Faults:
         yield (row.picture is None) == (row.status is Status.QUARANTINED), "a picture is missing or one too many"
         yield 0 <= max(row.width, row.height) <= _LARGE and min(row.width, row.height) >= -_LARGE, "no such size"
         yield row.object_id is None or 0 <= row.object_id <= _LARGE, "there is no such object"
-        yield row.bits is None or -_SMALL <= row.bits <= _SMALL, "there is no such depth"
+        yield row.bits is None or abs(row.bits) <= LARGEST_DEPTH, "there is no such depth"

@@ -137,3 +137,13 @@ def test_too_many_pages_are_refused_before_they_are_built(make_request: MakeRequ
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     assert _refusal(make_request(content)) is Reason.PAGE_BUDGET_EXCEEDED
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 100_000  # KiB; building them takes 250,000
+
+
+def test_a_page_tree_without_a_count_that_lacks_a_page_is_malformed(make_request: MakeRequest) -> None:
+    content = (
+        b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n"
+        b"2 0 obj\n<</Type/Pages/Kids[3 0 R 9 0 R]>>\nendobj\n"
+        b"3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]>>\nendobj\n"
+        b"trailer\n<</Root 1 0 R/Size 4>>\n%%EOF"
+    )
+    assert _refusal(make_request(content)) is Reason.MALFORMED_DOCUMENT

@@ -18,6 +18,7 @@ import pytest
 from pikepdf import Array, Dictionary
 from PIL import Image, ImageCms
 
+import asset_pipeline
 from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.model import Extraction, Placement
 from asset_pipeline.policy import Policy
@@ -308,3 +309,16 @@ def test_pattern_inside_a_form_lies_where_it_is_painted(tmp_path: Path) -> None:
     seen = (columns.min(), rows.min(), columns.max() + 1, rows.max() + 1)
     assert row.kind == "pattern"
     assert row.display_bbox == pytest.approx(seen, abs=1)
+
+
+@pytest.mark.parametrize("engine", ["pdf", "pypdf"])
+@pytest.mark.parametrize("depth", [2**31, -(2**40)])
+def test_a_depth_beyond_any_number_costs_its_picture_alone(tmp_path: Path, engine: str, depth: int) -> None:
+    """Read as the program reads, in another process, which tells no number that a ledger could not hold."""
+    sheet = Sheet(tmp_path)
+    good, odd = (
+        sheet.picture(bytes(WIDTH * HEIGHT), ColorSpace=N.DeviceGray, BitsPerComponent=bits) for bits in (8, depth)
+    )
+    sheet.read(b"9 0 0 9 0 0 cm /Im Do /Odd Do", {"XObject": Dictionary({"/Im": good, "/Odd": odd})})
+    (page,) = asset_pipeline.extract(sheet.file, tmp_path / "all", engine=engine).pages
+    assert (page.reason, [row.bits for row in page.placements]) == (None, [8, None])
