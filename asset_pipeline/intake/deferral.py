@@ -80,13 +80,15 @@ class Deferral:
     def meaning(self) -> str:
         """Why it waits, for people."""
         queued, allowed = _in_words(self.queued_bytes), _in_words(self.allowed_bytes)
+        if not self.queued_bytes:
+            return f"Its collection may have {allowed} queued or in work at once, and others come before it."
         return f"Its collection has {queued} queued or in work, and may have {allowed}."
 
     @property
     def remedy(self) -> str:
         """When it is taken, for people."""
         about = f", about {self.expected_at:%Y-%m-%d %H:%M} UTC" if self.expected_at else ""
-        return f"Nothing: it is taken when {_in_words(self.bytes_before)} of that are worked{about}."
+        return f"Nothing: a later run takes it, once {_in_words(self.bytes_before)} before it are worked{about}."
 
 
 def deferrals(inst: Installation, conn: Connection, now: datetime) -> dict[str, Deferral]:

@@ -26,7 +26,7 @@ from asset_pipeline.ledger import completion, inspections, turns, units
 from asset_pipeline.work.clock import Clock, utc_now
 from asset_pipeline.work.executor import Call, LocalExecutor, NextCalls, UnitExecutor
 from asset_pipeline.work.interrupts import signals_held
-from asset_pipeline.work.outdated import replace_outdated
+from asset_pipeline.work.outdated import replace_outdated, retry_under_other_limits
 from asset_pipeline.work.plan import Planned, open_jobs, plan_job
 from asset_pipeline.work.unit import Outcome, UnitOutcome, work_unit
 
@@ -79,6 +79,7 @@ def work_month(
     the stage (``inspect`` or ``extract``), what is done and what is known to be there.
     """
     began = time.monotonic()
+    retry_under_other_limits(inst, month, clock=clock)
     if not open_jobs(inst, month, "queued", "running"):
         return _Tally().result(began)
     replace_outdated(inst, month, clock=clock)

@@ -12,6 +12,7 @@ from pathlib import Path
 from threading import Barrier
 from typing import Any
 
+import pytest
 from PIL import Image
 
 from asset_pipeline.archive.gallery.publish import PublishedGallery, publish_gallery
@@ -98,6 +99,16 @@ def test_a_rerun_with_nothing_new_writes_nothing(inst: Installation, submit: Cal
     again = gallery(inst)
     assert (again.written, again.removed, again.digest) == (0, 0, first.digest)
     assert {path: path.stat().st_ino for path in folder(inst).rglob("*")} == before
+
+
+@pytest.mark.parametrize("damage", [b"\xff{}", b"[1]", b"", b'{"thumbnails/x.webp": "often"}'])
+def test_a_damaged_count_of_tries_is_counted_anew(inst: Installation, submit: Callable, damage: bytes) -> None:
+    submit("a.pdf", [10])
+    gallery(inst)
+    whole = files(inst)
+    (folder(inst) / "without_preview.json").write_bytes(damage)
+    gallery(inst)
+    assert files(inst) == whole
 
 
 def test_a_new_document_writes_its_own_files_and_a_replaced_one_leaves_none(

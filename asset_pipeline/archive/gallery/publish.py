@@ -23,6 +23,8 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, Protocol
 
+from pydantic import TypeAdapter, ValidationError
+
 from asset_pipeline.archive.gallery.content import KINDS, STATUSES, Block, GalleryDocument, GalleryMonth, read_month
 from asset_pipeline.archive.made_from import Note, made_from, read_note, write_note
 from asset_pipeline.archive.page_states import LATE, NO_PICTURE, WAITING, PageState
@@ -273,12 +275,14 @@ def _make_previews(
 
 
 def _tries(folder: _Folder) -> dict[str, int]:
-    """How often each preview that is not there was tried."""
+    """How often each preview that is not there was tried. A file that says something else says nothing."""
     if WITHOUT not in folder.there:
         return {}
     with folder.store.open(folder.prefix + WITHOUT) as stream:
-        found: dict[str, int] = json.loads(stream.read())
-    return found
+        try:
+            return TypeAdapter(dict[str, int]).validate_json(stream.read())
+        except ValidationError:
+            return {}
 
 
 def _thumbnail(digest: str) -> str:
