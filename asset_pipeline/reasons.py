@@ -88,7 +88,7 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.MEDIA_TYPE_NOT_ALLOWED: Explanation(
         _P,
         "It is not a file type that the policy accepts, or it is a link or a pipe instead of a file.",
-        "Send the document itself, as a PDF; no link to it.",
+        "Send the document itself (no link to it) as PDF, docx, pptx or xlsx, where the policy accepts these.",
     ),
     Reason.SIGNATURE_MISMATCH: Explanation(
         _P,
@@ -131,7 +131,9 @@ EXPLANATIONS: dict[Reason, Explanation] = {
         _P, "The place in the inbox is not collection/YYYY-MM/name.", "Move the file to collection/YYYY-MM/name."
     ),
     Reason.MONTH_OUT_OF_RANGE: Explanation(
-        _P, "The month does not exist, lies before the first month or in the future.", "Move it to the right month."
+        _P,
+        "The month does not exist, lies before the first month or in the future.",
+        "Move it to the right month; ASSET_PIPELINE_FIRST_MONTH in the environment says which is the first.",
     ),
     Reason.STORAGE_UNAVAILABLE: Explanation(_T, "A store or database did not answer.", "It is tried again by itself."),
     Reason.CONNECTION_RESET: Explanation(_T, "A connection was cut.", "It is tried again by itself."),
@@ -155,6 +157,18 @@ EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.INTERNAL_ERROR: Explanation(_P, "The program met something it did not expect.", "Tell the developers."),
 }
 
+_OF_PICTURES: dict[Reason, Explanation] = {
+    Reason.SIGNATURE_MISMATCH: Explanation(
+        _P, "The bytes of the picture are of another type than the document says.", _REEXPORT
+    ),
+}
+"""Where a reason has other words for a picture within a document than for the document."""
+
+
+def explain(reason: Reason, *, of_picture: bool = False) -> Explanation:
+    """``reason`` in words, for a document or upload, or for a picture within a document."""
+    return _OF_PICTURES.get(reason, EXPLANATIONS[reason]) if of_picture else EXPLANATIONS[reason]
+
 
 def reason_class(reason: Reason) -> ReasonClass:
     """Class of ``reason``; total over the enumeration (a test holds that)."""
@@ -164,3 +178,8 @@ def reason_class(reason: Reason) -> ReasonClass:
 def is_transient(reason: Reason) -> bool:
     """Whether work that failed for ``reason`` may be tried again (REQUIREMENTS R4.3)."""
     return reason_class(reason) is ReasonClass.TRANSIENT
+
+
+def asks_for_limit(reason: Reason) -> bool:
+    """Whether a raised limit of the policy may end ``reason``: its remedy says so."""
+    return EXPLANATIONS[reason].remedy == _LIMIT
