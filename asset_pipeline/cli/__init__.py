@@ -12,12 +12,17 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from asset_pipeline.cli import console, interrupts
+from asset_pipeline.cli import console, interrupts, output
 from asset_pipeline.errors import PipelineError
 
 
 def main() -> None:
     """Run the command line of this process and exit."""
+    if sys.stdout is None:
+        # Before any work: whatever is opened first would become standard output.
+        console.fail("Standard output cannot be written: it is closed.", "Send it to a file, a pipe or /dev/null.")
+        sys.exit(1)
+    output.watch()
     try:
         interrupts.listen()
         status = _run()
@@ -34,18 +39,24 @@ def _run() -> int | str | None:
     try:
         from asset_pipeline.cli.app import app
 
-        app(prog_name="asset-pipeline")
+        try:
+            app(prog_name="asset-pipeline")
+        except SystemExit as ended:
+            # What is still held back is written now, while somebody can be told that it was not.
+            sys.stdout.flush()
+            return ended.code
     except PipelineError as error:
         if interrupts.arrived() is None:
             console.fail(error.what, error.remedy)
         return error.exit_status
-    except SystemExit as ended:
-        return ended.code
     except BrokenPipeError:
-        sys.stderr.close()
+        output.give_up()
         return 1
     except Exception as error:  # noqa: BLE001 - the outermost border: a defect must not spill a traceback on a user
-        if interrupts.arrived() is None:
+        if why := output.failure():
+            output.give_up()
+            console.fail(f"Standard output cannot be written: {why}.", "Send it where there is room for it.")
+        elif interrupts.arrived() is None:
             console.fail(f"Unexpected {type(error).__name__}.", "Run again with --debug to see where, and report it.")
         return 1
     return 0

@@ -20,8 +20,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import BinaryIO, Protocol
 
-from asset_pipeline.errors import IntegrityError, StorageError
-from asset_pipeline.settings import Settings
+from asset_pipeline.errors import ConfigurationError, IntegrityError, StorageError
+from asset_pipeline.settings import Settings, is_folder
 
 CHUNK = 1024 * 1024
 SPECIAL = "not-a-regular-file"
@@ -124,11 +124,18 @@ def object_key(sha256: str) -> str:
 
 
 def open_store(address: str, settings: Settings, name: str = "store") -> Store:
-    """The store at ``address``: ``s3://bucket/prefix`` or a folder. Contacts nothing. ``name`` is for messages."""
+    """The store at ``address``: ``s3://bucket/prefix`` or a folder. Contacts nothing. ``name`` is for messages.
+
+    Raises ConfigurationError for an address of any other kind, which would pass for a relative folder.
+    """
     if address.startswith("s3://"):
         from asset_pipeline.storage.s3 import S3Store
 
         return S3Store(address, endpoint=settings.s3_endpoint, region=settings.s3_region, name=name)
+    if not is_folder(address):
+        raise ConfigurationError(
+            f"The address of the {name} store is of an unknown kind.", "Name a folder, or s3://bucket/prefix."
+        )
     from asset_pipeline.storage.folder import FolderStore
 
     return FolderStore(Path(address), name=name, private=name in PRIVATE)

@@ -29,7 +29,7 @@ LAYERS: tuple[tuple[str, ...], ...] = (
     ("ledger",),
     ("evidence",),
     ("storage",),
-    ("account", "model", "policy", "settings", "errors", "reasons", "logs", "failpoints"),
+    ("account", "model", "policy", "policy_yaml", "settings", "errors", "reasons", "logs", "failpoints"),
 )
 RANK = {room: rank for rank, layer in enumerate(LAYERS) for room in layer}
 
