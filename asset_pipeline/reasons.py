@@ -79,6 +79,9 @@ class Explanation:
 _P, _T, _I = ReasonClass.PERMANENT, ReasonClass.TRANSIENT, ReasonClass.INTEGRITY
 _REEXPORT = "Export the document again from its source and drop it in under the same name."
 _LIMIT = "If the file is legitimate, raise the limit in the policy and run the month again."
+_LIMIT_OF_PICTURE = (
+    "If the picture is legitimate, raise the limit in the policy and release it: `asset-pipeline quarantine release`."
+)
 
 EXPLANATIONS: dict[Reason, Explanation] = {
     Reason.PAYLOAD_TOO_LARGE: Explanation(_P, "It has more bytes than the policy allows.", _LIMIT),
@@ -158,6 +161,11 @@ EXPLANATIONS: dict[Reason, Explanation] = {
 }
 
 _OF_PICTURES: dict[Reason, Explanation] = {
+    **{
+        reason: Explanation(told.reason_class, told.meaning, _LIMIT_OF_PICTURE)
+        for reason, told in EXPLANATIONS.items()
+        if told.remedy == _LIMIT
+    },
     Reason.SIGNATURE_MISMATCH: Explanation(
         _P, "The bytes of the picture are of another type than the document says.", _REEXPORT
     ),

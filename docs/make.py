@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from asset_pipeline.policy import Policy
-from asset_pipeline.reasons import EXPLANATIONS, ReasonClass
+from asset_pipeline.reasons import EXPLANATIONS, Explanation, Reason, ReasonClass, explain
 from asset_pipeline.settings import Settings
 
 HERE = Path(__file__).parent
@@ -65,7 +65,7 @@ def configuration() -> str:
 def reasons() -> str:
     """The page of every reason code."""
     rows = [
-        f"| `{reason.value}` | {told.meaning} | {_NEXT[told.reason_class]} | {told.remedy} |"
+        f"| `{reason.value}` | {told.meaning} | {_NEXT[told.reason_class]} | {_what_to_do(reason, told)} |"
         for reason, told in sorted(EXPLANATIONS.items())
     ]
     return "\n".join(
@@ -83,6 +83,11 @@ def reasons() -> str:
             "",
         ]
     )
+
+
+def _what_to_do(reason: Reason, told: Explanation) -> str:
+    of_picture = explain(reason, of_picture=True).remedy
+    return told.remedy if of_picture == told.remedy else f"{told.remedy} For a picture in a document: {of_picture}"
 
 
 def _policy(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, str, str]]:

@@ -14,7 +14,7 @@ from enum import StrEnum
 
 from asset_pipeline.ledger.reading import DocumentRow
 from asset_pipeline.model import Page, Status
-from asset_pipeline.reasons import EXPLANATIONS, Reason
+from asset_pipeline.reasons import Reason, explain
 
 
 class PageState(StrEnum):
@@ -95,7 +95,8 @@ def _of_account(page: Page) -> PageAnswer:
 
 def _explained(state: PageState, first: str, reasons: Iterable[str], last: str = "") -> PageAnswer:
     found = Counter(reasons)
-    told = [EXPLANATIONS[Reason(reason)] for reason in sorted(found)]
+    of_picture = state is PageState.QUARANTINED
+    told = [explain(Reason(reason), of_picture=of_picture) for reason in sorted(found)]
     meaning = " ".join(filter(None, [first, *dict.fromkeys(entry.meaning for entry in told)])) + last
     return PageAnswer(state, meaning, " ".join(dict.fromkeys(entry.remedy for entry in told)), tuple(sorted(found)))
 

@@ -14,6 +14,7 @@ import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
@@ -67,7 +68,14 @@ def plain(value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, float):
         return f"{value:.1f}"
+    if isinstance(value, datetime):
+        return f"{value.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
     return "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in str(value))
+
+
+def number_of(count: int, one: str, many: str = "") -> str:
+    """``count`` with its noun: ``1 page``, ``3 pages``; ``many`` where an s does not make the plural."""
+    return f"{count} {one if count == 1 else many or one + 's'}"
 
 
 def show_tables(sheets: Sequence[Sheet]) -> None:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asset_pipeline.cli import console
-from asset_pipeline.cli.console import Format, Sheet
+from asset_pipeline.cli.console import Format, Sheet, number_of
 from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -78,7 +78,10 @@ def export(
     check_months(settings, [month])
     with open_installation(settings) as inst:
         bagged = write_bag(inst, month, target, pictures=pictures)
-    console.say(f"{bagged.events} events, {bagged.manifests} manifests and {bagged.pictures} pictures were written.")
+    console.say(
+        f"Written: {number_of(bagged.events, 'event')}, {number_of(bagged.manifests, 'manifest')} and "
+        f"{number_of(bagged.pictures, 'picture')}."
+    )
 
 
 @app.command("trust")

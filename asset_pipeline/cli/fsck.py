@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asset_pipeline.cli import console
-from asset_pipeline.cli.console import Format, Sheet
+from asset_pipeline.cli.console import Format, Sheet, number_of
 
 if TYPE_CHECKING:
     from asset_pipeline.archive.fsck import Finding, Proof
@@ -87,18 +87,19 @@ def _checked(proof: Proof) -> dict[str, Any]:
 
 def _summarise(proof: Proof, swept: int) -> None:
     checked = (
-        f"{len(proof.months)} months, {proof.pages} pages, {proof.pictures} pictures, {proof.sources} sources and "
-        f"{proof.manifests} manifests; {proof.bytes / 1e6:.1f} MB hashed again"
+        f"{number_of(len(proof.months), 'month')}, {number_of(proof.pages, 'page')}, "
+        f"{number_of(proof.pictures, 'picture')}, {number_of(proof.sources, 'source')} and "
+        f"{number_of(proof.manifests, 'manifest')}; {proof.bytes / 1e6:.1f} MB hashed again"
     )
     wrong = sum(not found.repaired for found in proof.findings)
     repaired = len(proof.findings) - wrong
-    verdict = "Sound" if not wrong else f"{wrong} findings"
+    verdict = "Sound" if not wrong else number_of(wrong, "finding")
     console.say(f"{verdict}{f', {repaired} repaired' if repaired else ''}: {checked}.")
     if swept:
-        console.say(f"{swept} files that nothing names were deleted.")
+        console.say(f"Deleted: {number_of(swept, 'file')} that nothing names.")
     if proof.unnamed:
         size = sum(row.bytes for row in proof.unnamed)
         console.say(
-            f"{len(proof.unnamed)} files ({size / 1e6:.1f} MB) are named by nothing, which is no fault: a stopped run "
-            "leaves such. `fsck --sweep` deletes those that are a day old."
+            f"Named by nothing: {number_of(len(proof.unnamed), 'file')} ({size / 1e6:.1f} MB). It is no fault: "
+            "a stopped run leaves such. `fsck --sweep` deletes those that are a day old."
         )

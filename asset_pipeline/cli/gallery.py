@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from asset_pipeline.cli import console
-from asset_pipeline.cli.console import Format, Sheet
+from asset_pipeline.cli.console import Format, Sheet, number_of
 from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -61,7 +61,10 @@ def export(
     check_months(settings, [month])
     with open_installation(settings) as inst:
         made = export_month(inst, month, target, document)
-    console.say(f"{made.pictures} pictures of {made.documents} documents, {made.rows} rows in pictures.csv.")
+    console.say(
+        f"{number_of(made.pictures, 'picture')} of {number_of(made.documents, 'document')}, "
+        f"{number_of(made.rows, 'row')} in pictures.csv."
+    )
 
 
 def page(
@@ -108,7 +111,8 @@ def _answer(conn: Connection, row: DocumentRow, number: str, show_names: bool) -
         wanted = next((page.page for page in pages.values() if page.label == number), 0)
     if not wanted or (row.pages is not None and wanted > row.pages):
         raise UsageError(
-            f"The document has no page {console.plain(number)}.", f"It has {row.pages or 0} pages, counted from 1."
+            f"The document has no page {console.plain(number)}.",
+            f"It has {number_of(row.pages or 0, 'page')}, counted from 1.",
         )
     found = answer_for_page(row, pages.get(wanted))
     return {

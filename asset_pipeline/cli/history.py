@@ -127,8 +127,7 @@ def _write(table: Table, rows: Iterator[dict[str, Any]], format_: HistoryFormat,
 
     columns = TABLES[table.value]
     if format_ is HistoryFormat.PARQUET and output is not None:
-        count = write_parquet(columns, rows, output)
-        console.say(f"{count} rows are in {output}.")
+        _say_where(write_parquet(columns, rows, output), output)
         return
     write = write_csv if format_ is HistoryFormat.CSV else write_json
     if output is None:
@@ -136,10 +135,15 @@ def _write(table: Table, rows: Iterator[dict[str, Any]], format_: HistoryFormat,
         return
     try:
         with output.open("w", encoding="utf-8") as target:
-            write(columns, rows, target)
+            count = write(columns, rows, target)
     except OSError as error:
         what = f"{output} cannot be written ({error.strerror})."
         raise UsageError(what, "Name a file in a folder that can be written.") from None
+    _say_where(count, output)
+
+
+def _say_where(count: int, output: Path) -> None:
+    console.say(f"{console.number_of(count, 'row is', 'rows are')} in {output}.")
 
 
 def _moment(text: str) -> datetime:

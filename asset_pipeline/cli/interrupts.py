@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from contextlib import suppress
 from types import FrameType
 from typing import NoReturn
@@ -29,6 +30,7 @@ def listen() -> None:
         os.set_blocking(end, False)
     _pipe.extend((reading, writing))
     signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+    sys.unraisablehook = _say_unraisable
     for number in WATCHED:
         # A shell that starts a command in the background has it ignore Ctrl-C.
         if signal.getsignal(number) is not signal.SIG_IGN:
@@ -57,3 +59,9 @@ def ignore() -> None:
 
 def _raise(_number: int, _frame: FrameType | None) -> NoReturn:
     raise KeyboardInterrupt
+
+
+def _say_unraisable(raised: sys.UnraisableHookArgs) -> None:
+    """Print what a destructor raised, as Python does, but for an interrupt that landed in one: ``check`` tells it."""
+    if raised.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(raised)

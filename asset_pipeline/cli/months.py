@@ -49,6 +49,8 @@ BROKEN = 1
 
 QUIET = ("pages_not_read", "figures", "unfinished")
 
+_BROUGHT = ("documents", "uploads_waiting", "uploads_rejected", "uploads_duplicate")
+
 
 def run(
     months: Annotated[list[str], typer.Argument(help="Months, as YYYY-MM.", show_default=False)],
@@ -91,7 +93,8 @@ def check_months(settings: Settings, months: list[str]) -> None:
         if not _MONTH.fullmatch(month) or month not in known:
             raise UsageError(
                 f"{console.plain(month)} is not a month of this installation.",
-                f"Name months from {known.first} to {known.last}, as YYYY-MM.",
+                f"Name months from {known.first} to {known.last}, as YYYY-MM; "
+                "ASSET_PIPELINE_FIRST_MONTH in the environment says which is the first.",
             )
 
 
@@ -133,14 +136,14 @@ def _run_months(settings: Settings, months: list[str], workers: int | None, form
     from asset_pipeline.defs.checks import failed_checks
     from asset_pipeline.defs.instance import materialize_months, open_instance
 
-    tried = _attempts(settings, months)
+    before = _state(settings, months)
     seconds: dict[str, float] = {}
     failed: list[dict[str, Any]] = []
     with console.progress_bar() as move, open_instance(settings) as instance:
         for month in months:
             interrupts.check()
             ended = materialize_months(
-                settings, [month], workers=workers, progress=_of_month(month, move), instance=instance
+                settings, [month], workers=workers, progress=_of_month(settings, month, move), instance=instance
             )
             for result in ended:
                 seconds[result.month] = result.seconds
@@ -152,13 +155,18 @@ def _run_months(settings: Settings, months: list[str], workers: int | None, form
         [
             Sheet("Months", COLUMNS, rows, QUIET),
             attention_sheet(attention),
-            Sheet("Manifests", ("month", "manifests"), rows),
+            Sheet("Manifests", ("month", "manifests"), [row for row in rows if row["manifests"]]),
             Sheet("To open in a browser", ("month", "gallery"), rows),
         ],
         {"months": rows, "attention": attention, "failed_checks": failed, "rejected_uploads": rejected},
     )
     _say_what_failed(failed, rejected)
-    if _attempts(settings, months) == tried:
+    for row in rows:
+        if not any(row[name] for name in _BROUGHT):
+            console.say(f"There is nothing in the inbox for {row['month']}.")
+    worked = any(row["documents"] for row in rows)
+    left_out = any(row["uploads_waiting"] or row["uploads_rejected"] for row in rows)
+    if worked and not left_out and _state(settings, months) == before:
         console.say("No extraction work was done: everything was there already.")
     if any(row["uploads_waiting"] for row in rows):
         console.say("Some uploads wait; `asset-pipeline status` says for what. Run again then.")
@@ -190,20 +198,28 @@ def _rejected(settings: Settings, months: list[str]) -> list[dict[str, Any]]:
         return [upload_row(row, inst.policy.show_names) for row in found if row.month in (None, *months)]
 
 
-def _of_month(month: str, move: Bar) -> Bar:
+def _of_month(settings: Settings, month: str, move: Bar) -> Bar:
+    waits = False
+
     def tell(stage: str, done: int, total: int) -> None:
+        nonlocal waits
         interrupts.check()
+        if stage == "settle" and not waits:
+            waits = True
+            console.say(f"Waiting until the uploads of {month} have settled ({settings.settle_seconds:g} s)…")
         move(f"{month} {stage}", done, total)
 
     return tell
 
 
-def _attempts(settings: Settings, months: list[str]) -> int:
+def _state(settings: Settings, months: list[str]) -> tuple[int, set[str]]:
+    """Attempts made in ``months`` and their jobs: the same again when nothing was brought and nothing worked."""
     from asset_pipeline.installation import open_installation
     from asset_pipeline.ledger import reading
 
     with open_installation(settings) as inst, inst.ledger.read() as conn:
-        return sum(reading.attempts_in(conn, month) for month in months)
+        known = {row.job_id for month in months for row in reading.documents_of_month(conn, month)}
+        return sum(reading.attempts_in(conn, month) for month in months), known
 
 
 def _results(
@@ -222,7 +238,7 @@ def _results(
                 row
                 | {
                     "seconds": round(seconds[month], 2),
-                    "manifests": f"{settings.store_address('archive')}/manifests/{month}",
+                    "manifests": f"{settings.store_address('archive')}/manifests/{month}" if row["documents"] else None,
                     "gallery": gallery_address(settings, month),
                 }
             )

@@ -32,7 +32,8 @@ def show(file: File = None, format_: Answer = Format.TABLE) -> None:
     policy = _load(file)
     body = policy.model_dump(mode="json")
     rows = [{"field": name, "value": _plain(value)} for name, value in _flat(body).items()]
-    console.show(format_, [Sheet("Policy", ("field", "value"), rows)], {**_digests(policy), "policy": body})
+    sheet = Sheet("Policy", ("field", "value"), _exact(rows, "value"))
+    console.show(format_, [sheet], {**_digests(policy), "policy": body})
     if format_ is Format.TABLE:
         console.say(f"Digest {policy.digest}; of the rules that change what is extracted {policy.extraction_digest}.")
 
@@ -63,9 +64,10 @@ def diff(file: File = None, format_: Answer = Format.TABLE) -> None:
         for name in sorted(old.keys() | new.keys())
         if old.get(name) != new.get(name)
     ]
-    console.show(format_, [Sheet("Changes", COLUMNS, rows)], {"changes": rows})
+    console.show(format_, [Sheet("Changes", COLUMNS, _exact(rows, "before", "after"))], {"changes": rows})
     if format_ is Format.TABLE:
-        console.say(f"{len(rows)} rules differ." if rows else "Nothing differs.")
+        differ = console.number_of(len(rows), "rule differs", "rules differ")
+        console.say(f"{differ}." if rows else "Nothing differs.")
 
 
 @app.command()
@@ -114,6 +116,11 @@ def _flat(body: dict[str, Any], above: str = "") -> dict[str, Any]:
         else:
             flat[f"{above}{name}"] = value
     return flat
+
+
+def _exact(rows: list[dict[str, Any]], *names: str) -> list[dict[str, Any]]:
+    """``rows`` with the fractions of ``names`` as they are written: a rule is never rounded."""
+    return [row | {name: str(row[name]) for name in names if isinstance(row[name], float)} for row in rows]
 
 
 def _plain(value: Any) -> Any:

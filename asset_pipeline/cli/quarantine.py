@@ -97,7 +97,7 @@ def release(job: Job, picture: Name) -> None:
         found = _find(inst, job, picture)
         review = review_picture(inst, found)
     if review.reason is not None:
-        words = _in_words(review.reason.value)
+        words = _in_words(review.reason.value, of_picture=True)
         console.say(f"Still held: {review.reason.value}. {words['meaning']} {words['what_to_do']}")
         raise typer.Exit(STILL_HELD)
     console.say(f"Released. Run `asset-pipeline run {found.month}` for the new edition of its manifest.")
@@ -149,7 +149,7 @@ def _picture_row(inst: Installation, picture: HeldPicture) -> dict[str, Any]:
         "collection": picture.collection,
         "document": picture.upload if inst.policy.show_names else picture.report_id,
         "reason": picture.reason.value,
-        **_in_words(picture.reason.value),
+        **_in_words(picture.reason.value, of_picture=True),
         "state": picture.state,
         "since": picture.recorded_at,
         "decided_by": picture.decided_by,
@@ -187,10 +187,10 @@ def _refused(inst: Installation, month: str | None) -> list[dict[str, Any]]:
     ]
 
 
-def _in_words(reason: str | None) -> dict[str, str | None]:
-    from asset_pipeline.reasons import EXPLANATIONS, Reason
+def _in_words(reason: str | None, *, of_picture: bool = False) -> dict[str, str | None]:
+    from asset_pipeline.reasons import Reason, explain
 
     if reason is None:
         return {"meaning": None, "what_to_do": None}
-    explanation = EXPLANATIONS[Reason(reason)]
+    explanation = explain(Reason(reason), of_picture=of_picture)
     return {"meaning": explanation.meaning, "what_to_do": explanation.remedy}

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from asset_pipeline.cli import console
-from asset_pipeline.cli.console import Format, Sheet
+from asset_pipeline.cli.console import Format, Sheet, number_of
 from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -21,6 +22,7 @@ app = typer.Typer(help="Delete what is past its deadline, prove it, and keep wha
 
 LINES = ("month", "kind", "files", "bytes")
 HOLDS = ("hold_id", "scope", "subject", "why", "set_by", "set_at", "lifted_by", "lifted_at", "lifted_why")
+TIMES = ("first_until", "last_until", "last_deleted_at", "set_at", "lifted_at")
 QUIET = ("subject", "lifted_by", "lifted_at", "lifted_why")
 
 Answer = Annotated[Format, typer.Option("--format", help="How to answer.")]
@@ -47,11 +49,14 @@ def plan(format_: Answer = Format.TABLE) -> None:
     ]
     body = {"at": told.at.isoformat(), "policy": rules, "reports": told.reports, "files": told.files}
     body |= {"bytes": told.bytes, "due": lines, "held": told.held, "holds": _holds(told.holds)}
-    sheets = [Sheet("Due", LINES, [*reports, *lines]), Sheet("Holds", HOLDS, _holds(told.holds), QUIET)]
+    sheets = [Sheet("Due", LINES, [*reports, *lines]), Sheet("Holds", HOLDS, _timed(_holds(told.holds)), QUIET)]
     console.show(format_, sheets, body)
     if format_ is Format.TABLE:
-        due = f"{sum(told.reports.values())} reports expire; {told.files} files ({told.bytes / 1e6:.1f} MB) go."
-        held = f" {told.held} reports are past their deadline and held." if told.held else ""
+        due = (
+            f"{number_of(sum(told.reports.values()), 'report expires', 'reports expire')}; "
+            f"{number_of(told.files, 'file')} ({told.bytes / 1e6:.1f} MB) go."
+        )
+        held = f" {number_of(told.held, 'report is', 'reports are')} past the deadline and held." if told.held else ""
         console.say((due if told.reports or told.files else "Nothing is due.") + held)
         console.say(
             f"New reports are kept for {rules['archive_days']} days, working material for {rules['working_days']}."
@@ -85,8 +90,8 @@ def apply(format_: Answer = Format.TABLE) -> None:
     if format_ is Format.TABLE:
         size = sum(row.bytes for row in done.deleted)
         console.say(
-            f"{done.reports} reports expired, {len(done.deleted)} files ({size / 1e6:.1f} MB) were deleted, "
-            f"{done.manifests} manifests say so."
+            f"{number_of(done.reports, 'report')} expired, {number_of(len(done.deleted), 'file')} "
+            f"({size / 1e6:.1f} MB) deleted; {number_of(done.manifests, 'manifest says', 'manifests say')} so."
         )
 
 
@@ -152,15 +157,17 @@ def status(
                 for row in deleted_by_month(conn)
             ]
             begun = len(intended(conn))
+    for_people = format_ is Format.TABLE
     sheets = [
-        Sheet("Kept", ("month", "reports", "first_until", "last_until"), kept),
-        Sheet("Deleted", (*LINES, "last_deleted_at"), gone),
-        Sheet("Holds", HOLDS, holds, QUIET),
+        Sheet("Kept", ("month", "reports", "first_until", "last_until"), _timed(kept) if for_people else kept),
+        Sheet("Deleted", (*LINES, "last_deleted_at"), _timed(gone)),
+        Sheet("Holds", HOLDS, _timed(holds), QUIET),
     ]
     body = {"bytes_past_deadline": overdue, "deletions_under_way": begun}
     console.show(format_, sheets, body | {"kept": kept, "deleted": gone, "holds": holds})
-    if format_ is Format.TABLE:
-        console.say(f"{overdue} bytes are past their deadline." + (f" {begun} deletions were begun." if begun else ""))
+    if for_people:
+        under_way = f" {number_of(begun, 'deletion was', 'deletions were')} begun." if begun else ""
+        console.say(f"{number_of(overdue, 'byte is', 'bytes are')} past the deadline.{under_way}")
 
 
 @contextmanager
@@ -194,6 +201,11 @@ def _scope(inst: Installation, scope: str, subject: str | None) -> Scope:
             if conn.execute(select(jobs.c.job_id).where(jobs.c.report_id == subject).limit(1)).first() is None:
                 raise UsageError("There is no report of that id.", "`asset-pipeline status --format csv` lists them.")
     return covered
+
+
+def _timed(rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """``rows`` with moments instead of their text, which a table shows to the second."""
+    return [row | {name: datetime.fromisoformat(row[name]) for name in TIMES if row.get(name)} for row in rows]
 
 
 def _lines(lines: list[Line]) -> list[dict[str, Any]]:

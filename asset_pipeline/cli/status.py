@@ -192,7 +192,7 @@ def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -
         "name": row.name if show_names else row.report_id,
         "state": row.state,
         "reason": row.reason or counted(held) or None,
-        **_in_words(reasons),
+        **_in_words(reasons, of_pictures=not row.reason),
         "pages": row.pages,
         "pages_not_read": row.unread_pages,
         "pictures": row.archived,
@@ -231,10 +231,10 @@ _UPLOADS_IN_WORDS = {
 }
 
 
-def _in_words(reasons: list[str]) -> dict[str, str]:
-    from asset_pipeline.reasons import EXPLANATIONS, Reason
+def _in_words(reasons: list[str], *, of_pictures: bool = False) -> dict[str, str]:
+    from asset_pipeline.reasons import Reason, explain
 
-    told = [EXPLANATIONS[Reason(reason)] for reason in reasons]
+    told = [explain(Reason(reason), of_picture=of_pictures) for reason in reasons]
     return {
         "meaning": " ".join(dict.fromkeys(explanation.meaning for explanation in told)),
         "remedy": " ".join(dict.fromkeys(explanation.remedy for explanation in told)),

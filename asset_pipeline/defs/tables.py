@@ -20,7 +20,7 @@ from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow, UnreadPage
 from asset_pipeline.ledger.uploads import Upload, UploadState, list_uploads
 from asset_pipeline.model import Placement, Status
-from asset_pipeline.reasons import EXPLANATIONS, Reason
+from asset_pipeline.reasons import Reason, explain
 
 LONGEST = 200
 
@@ -37,14 +37,14 @@ def table(columns: Columns[Row], rows: Iterable[Row]) -> dg.TableMetadataValue:
     return dg.MetadataValue.table(records=records, schema=schema)
 
 
-def meaning(reason: str | None) -> str:
+def meaning(reason: str | None, *, of_picture: bool = False) -> str:
     """The reason in words; nothing for none."""
-    return EXPLANATIONS[Reason(reason)].meaning if reason else ""
+    return explain(Reason(reason), of_picture=of_picture).meaning if reason else ""
 
 
-def remedy(reason: str | None) -> str:
+def remedy(reason: str | None, *, of_picture: bool = False) -> str:
     """What to do about the reason; nothing for none."""
-    return EXPLANATIONS[Reason(reason)].remedy if reason else ""
+    return explain(Reason(reason), of_picture=of_picture).remedy if reason else ""
 
 
 def document_name(inst: Installation, row: DocumentRow) -> str:
@@ -141,8 +141,8 @@ def quarantined(inst: Installation, conn: Connection, documents: Iterable[Docume
         ("document", "string", lambda row: document_name(inst, row[0])),
         ("page", "int", lambda row: row[2]),
         ("picture", "string", lambda row: row[1].name),
-        ("what_happened", "string", lambda row: meaning(row[1].reason)),
-        ("what_to_do", "string", lambda row: remedy(row[1].reason)),
+        ("what_happened", "string", lambda row: meaning(row[1].reason, of_picture=True)),
+        ("what_to_do", "string", lambda row: remedy(row[1].reason, of_picture=True)),
         ("reason", "string", lambda row: row[1].reason.value if row[1].reason else ""),
     )
     return table(columns, _quarantined(conn, documents))

@@ -27,21 +27,27 @@ def plain_row(columns: Sequence[Column], row: Row) -> dict[str, Any]:
     return {column.name: _plain(row.get(column.name)) for column in columns}
 
 
-def write_csv(columns: Sequence[Column], rows: Iterable[Row], target: TextIO) -> None:
-    """A header and a line for each row; a missing value is empty."""
+def write_csv(columns: Sequence[Column], rows: Iterable[Row], target: TextIO) -> int:
+    """A header and a line for each row; a missing value is empty. The number of rows."""
     writer = csv.DictWriter(target, [column.name for column in columns], lineterminator="\n")
     writer.writeheader()
+    count = 0
     for row in rows:
         writer.writerow(plain_row(columns, row))
+        count += 1
+    return count
 
 
-def write_json(columns: Sequence[Column], rows: Iterable[Row], target: TextIO) -> None:
-    """An array with an object for each row, one a line."""
+def write_json(columns: Sequence[Column], rows: Iterable[Row], target: TextIO) -> int:
+    """An array with an object for each row, one a line. The number of rows."""
     target.write("[")
-    for number, row in enumerate(rows):
-        target.write(",\n " if number else "\n ")
+    count = 0
+    for row in rows:
+        target.write(",\n " if count else "\n ")
         json.dump(plain_row(columns, row), target, ensure_ascii=False, separators=(",", ":"))
+        count += 1
     target.write("\n]\n")
+    return count
 
 
 def write_parquet(columns: Sequence[Column], rows: Iterable[Row], target: Path) -> int:

@@ -121,4 +121,4 @@ def _derive(
 
 
 def _in_words(count: int) -> str:
-    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,} bytes"
+    return f"{count / 1e6:,.1f} MB" if count >= 1e6 else f"{count:,} byte{'' if count == 1 else 's'}"

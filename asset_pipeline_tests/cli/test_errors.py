@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import socket
 import sqlite3
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from asset_pipeline.ledger.migrations import VERSION_TABLE
+from asset_pipeline_tests.commands import ROOT
 from asset_pipeline_tests.small_documents import picture_pdf
 
 
@@ -60,6 +63,15 @@ def test_an_unsound_policy_names_the_field(command: Callable, place: Path) -> No
     ended = command("status")
     assert ended.status == 1
     assert "limits.pages" in ended.one_line_error()
+
+
+def test_a_rule_is_shown_as_it_is_written_and_not_rounded(command: Callable, place: Path) -> None:
+    shown = command("policy", "show").out
+    assert "objectives.first_attempt_share 0.95" in " ".join(shown.split())
+    (place / "policy.yaml").write_text("objectives: {first_attempt_share: 0.925}\n")
+    changed = command("policy", "diff", "policy.yaml")
+    assert "objectives.first_attempt_share 0.95 0.925 no" in " ".join(changed.out.split())
+    assert changed.err.endswith("1 rule differs.\n")
 
 
 def test_a_policy_file_that_is_named_must_be_there(command: Callable) -> None:
@@ -127,3 +139,17 @@ def test_samples_that_are_not_there_are_named(command: Callable, place: Path) ->
     ended = command("demo", "--fixtures", "empty")
     assert ended.status == 1
     assert "--fixtures" in ended.one_line_error()
+
+
+def test_an_interrupt_that_lands_in_a_destructor_is_told_by_nobody_and_not_forgotten() -> None:
+    script = (
+        "import os, signal\n"
+        "from asset_pipeline.cli import interrupts\n"
+        "interrupts.listen()\n"
+        "class Held:\n"
+        "    def __del__(self): os.kill(os.getpid(), signal.SIGTERM); [None for _ in range(100)]\n"
+        "held = Held(); del held\n"
+        "print(interrupts.arrived() == signal.SIGTERM)\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert (ended.stdout, ended.stderr) == ("True\n", "")

@@ -79,7 +79,7 @@ def test_a_page_that_was_not_read_is_named_in_the_summary(command: Callable, pla
     [
         ("empty.pdf", b"", "empty_document", "holds no bytes"),
         ("program.pdf", b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", "signature_mismatch", "another type than the name"),
-        ("program.ps", b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", "media_type_not_allowed", "as a PDF"),
+        ("program.ps", b"%!PS-Adobe-3.0\n(%PDF-1.4) print\n", "media_type_not_allowed", "as PDF"),
     ],
 )
 def test_a_file_that_is_no_document_is_refused_for_what_it_is(

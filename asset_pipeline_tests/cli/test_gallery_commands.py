@@ -55,6 +55,7 @@ def test_a_month_is_run_looked_at_asked_and_taken_along(command: Callable, place
     target = place / "month.zip"
     taken = command("export", MONTH, target)
     assert taken.status == 0, taken.err
+    assert "pictures of 1 document, " in taken.err
     with zipfile.ZipFile(target) as bundle:
         assert bundle.namelist()[-1] == "pictures.csv"
     assert "already" in command("export", MONTH, target).one_line_error()

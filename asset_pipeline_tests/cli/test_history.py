@@ -37,9 +37,13 @@ def test_a_table_is_the_same_for_people_as_csv_as_json_and_as_parquet(worked: Ca
         ended = worked("history", table, "--format", "parquet", "--output", "rows.parquet")
         of_parquet = pq.read_table(place / "rows.parquet")
         assert (ended.status, ended.out) == (0, "")
+        assert ended.err == f"{len(of_json)} rows are in rows.parquet.\n"
         assert len(of_json) == len(of_csv) == of_parquet.num_rows > 0
         assert of_parquet.column_names == names
         assert all(list(row) == names for row in of_json)
+    for form in ("csv", "json"):
+        ended = worked("history", "pages", "--limit", "1", "--format", form, "--output", f"rows.{form}")
+        assert (ended.out, ended.err) == ("", f"1 row is in rows.{form}.\n")
     assert "a.pdf" in worked("history", "pages").out
     assert worked("history", "retries").err.endswith("There is nothing.\n")
 

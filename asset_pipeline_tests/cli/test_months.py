@@ -80,7 +80,19 @@ def test_a_run_names_the_manifests(command: Callable, place: Path) -> None:
     ended = command("run", "2026-05")
     assert ended.status == 0, ended.err
     assert "manifests/2026-05" in ended.out
+    assert "have settled" not in ended.err, "nothing had to be waited for"
     assert len(list((place / ".asset_pipeline" / "archive" / "manifests" / "2026-05").glob("*.json"))) == 1
+
+    empty = command("run", "2026-04")
+    assert empty.err.splitlines()[-1] == "There is nothing in the inbox for 2026-04."
+    assert "manifests/2026-04" not in empty.out, "there is no such folder"
+    assert "everything was there" not in empty.err
+
+    picture_pdf(document.with_name("locked.pdf"), [20], encrypted=True)
+    refused = command("run", "2026-05", "--format", "json", ASSET_PIPELINE_SETTLE_SECONDS="0.2")
+    assert json.loads(refused.out)["months"][0]["refused"] == 1
+    assert "everything was there" not in refused.err, "there was a document, which was refused"
+    assert refused.err.count("Waiting until the uploads of 2026-05 have settled (0.2 s)") == 1
 
 
 def test_a_run_ends_with_what_was_not_taken_in_and_which_checks_failed(
@@ -98,7 +110,7 @@ def test_a_run_ends_with_what_was_not_taken_in_and_which_checks_failed(
     assert misplaced.startswith("Not taken in: city/2026-5/misplaced.pdf (key_not_understood)")
     assert "collection/YYYY-MM/name" in misplaced
     (link,) = [line for line in lines if "link.pdf" in line]
-    assert "no link" in link
+    assert "no link" in link and "PDF, docx, pptx or xlsx" in link
     failed = [line.removeprefix("Check failed in ") for line in lines if line.startswith("Check failed in ")]
     assert [line.partition(".")[0] for line in failed] == [
         "2026-05: every_document_read",
@@ -114,7 +126,7 @@ def test_status_lists_what_waits_for_its_collection_and_when_it_is_taken(
     assert body["months"][0]["uploads_deferred"] == 3, "two documents of earlier months come first"
     told = {row["name"]: row for row in body["rows"]}["report.pdf"]
     assert told["state"] == "deferred"
-    assert "may have 1 bytes" in told["meaning"] and "it is taken when" in told["remedy"]
+    assert "may have 1 byte queued" in told["meaning"] and "a later run takes it, once " in told["remedy"]
 
 
 def test_a_run_whose_archive_lost_a_picture_ends_with_status_1_and_fsck_repairs_it(
@@ -126,7 +138,7 @@ def test_a_run_whose_archive_lost_a_picture_ends_with_status_1_and_fsck_repairs_
     assert command("run", "2026-05").status == 0
     sound = command("fsck")
     assert (sound.status, sound.out) == (0, "")
-    assert sound.err.startswith("Sound: 1 months, 1 pages, 1 pictures, 1 sources and 1 manifests")
+    assert sound.err.startswith("Sound: 1 month, 1 page, 1 picture, 1 source and 1 manifest; ")
 
     lost = next((place / ".asset_pipeline" / "archive" / "objects").glob("*/*"))
     before = lost.read_bytes()

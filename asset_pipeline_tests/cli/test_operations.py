@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
+import re
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -85,6 +86,9 @@ def test_what_was_held_back_is_listed_shown_released_and_rejected(
     facts = told(command, "quarantine", "show", job, first)
     assert (facts["state"], facts["page"]) == ("released", 1)
     assert facts["decided_by"] and facts["decided_at"]
+    as_table = command("quarantine", "show", job, first).out
+    assert re.search(r"decided at +20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\s", as_table)
+    assert "+00:00" not in as_table
     stored = place / ".asset_pipeline" / "quarantine" / facts["stored_sha256"][:2] / facts["stored_sha256"]
     assert stored.stat().st_size == facts["stored_bytes"]
     decided = told(command, "quarantine", "list", "2026-05", "--decided")["held"]

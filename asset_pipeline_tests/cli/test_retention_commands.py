@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -42,6 +43,9 @@ def test_a_plan_of_the_policy_in_force_is_sound_and_a_hold_is_set_shown_and_lift
     told = _told(command, "status")
     assert (told["holds"], told["bytes_past_deadline"]) == ([], 0)
     assert [(row["month"], row["reports"]) for row in told["kept"]] == [("2026-05", 1)]
+    as_table = command("retention", "status", "--lifted").out
+    assert len(re.findall(r"20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ\s", as_table)) == 4, "kept until, set and lifted"
+    assert "+00:00" not in as_table
     assert _told(command, "apply")["deleted"] == []
 
 

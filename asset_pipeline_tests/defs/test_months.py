@@ -250,7 +250,7 @@ def test_uploads_in_a_wrong_place_are_listed_with_what_to_rename(
     materialize_months(settings, [MONTH], instance=instance)
     (row,) = _latest(instance, "source_documents").metadata["not_taken"].records
     assert row.data["upload"] == "city/2026-13/stray.pdf"
-    assert row.data["what_to_do"] == "Move it to the right month."
+    assert row.data["what_to_do"].startswith("Move it to the right month; ASSET_PIPELINE_FIRST_MONTH")
 
 
 def test_a_lost_file_of_the_archive_fails_the_check_and_not_the_run(

@@ -26,6 +26,7 @@ from asset_pipeline_tests.ui.browsing import browser
 __all__ = ["browser"]
 
 MONTH = "2026-10"
+EMPTY = "2026-02"
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "inbox"
 HOSTILE = "<img src=x onerror=alert(1)>\u202efdp.pdf"
 MADE_UP = (
@@ -75,7 +76,8 @@ def month(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
         admit_month(inst, MONTH, utc_now, wait=True)
         drop_document(settings, "just-dropped.pdf", [40], month=MONTH)
         take_inventory(inst, utc_now(), MONTH)
-        publish_gallery(inst, MONTH, lambda: open_previews(inst))
+        for each in (MONTH, EMPTY):
+            publish_gallery(inst, each, lambda: open_previews(inst))
         publish_catalogue(inst, MONTH)
         with inst.ledger.read() as conn:
             summary = reading.month_summary(conn, MONTH)

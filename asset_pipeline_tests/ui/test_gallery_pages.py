@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from asset_pipeline_tests.commands import Command, WarmProcess
 from asset_pipeline_tests.ui.browsing import Watch, watch
-from asset_pipeline_tests.ui.conftest import HOSTILE, MISSING, PAGE, Month
+from asset_pipeline_tests.ui.conftest import EMPTY, HOSTILE, MISSING, PAGE, Month
 
 DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 800}
 
@@ -80,10 +80,18 @@ def test_pictures_are_found_by_document_kind_status_and_text(shown: Shown, month
     page.select_option("#document", label="dune-restoration.pdf")
     expect(found).to_contain_text("9 pictures in 1 document")
     page.click("text=Clear")
-    page.fill("#text", "raw MOSAIC")
+    page.fill("#text", "raw MOSÁIC")
     expect(found).to_contain_text("1 picture in 1 document")
+    assert page.evaluate("shared.folded('e\u0301t\u00c9')") == "ete", "what is searched is folded as what is asked"
     page.fill("#text", "nothing like this")
     expect(found).to_contain_text("Nothing fits")
+
+
+def test_a_month_without_documents_says_so_and_speaks_of_no_filter(browser: Browser, month: Month) -> None:
+    page = browser.new_page()
+    page.goto((month.folder.with_name(EMPTY) / "index.html").as_uri())
+    expect(page.locator("#found")).to_have_text("0 pictures in 0 documents. Nothing was dropped for this month")
+    page.close()
 
 
 def test_repeats_are_one_picture_that_says_on_how_many_pages(shown: Shown, month: Month) -> None:
@@ -117,6 +125,7 @@ def test_a_page_shows_its_pictures_in_place(shown: Shown) -> None:
     page = shown.page
     page.select_option("#document", label="coastline-atlas.pdf")
     card = page.locator(".card", has_text="Map 1")
+    expect(card.locator(".size > span")).to_have_count(2)
     size, resolution = (words.inner_text() for words in card.locator(".size > span").all())
     card.click()
     expect(page.locator("#page-title")).to_have_text("Page 2")

@@ -21,7 +21,7 @@ from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow, PictureRow
 from asset_pipeline.ledger.uploads import UploadState, list_uploads
 from asset_pipeline.model import Kind, Page, Placement, Status
-from asset_pipeline.reasons import EXPLANATIONS, Reason
+from asset_pipeline.reasons import Reason, explain
 
 PICTURES_IN_A_BLOCK = 96
 
@@ -236,6 +236,10 @@ def _item(page: Page, row: Placement, files: dict[str, PictureRow], used: dict[s
 
 
 def _reasons(documents: list[GalleryDocument]) -> dict[str, list[str]]:
-    """Meaning and remedy of each reason that the month has."""
+    """Meaning and remedy of each reason that the month has; then those for a picture, where they are others."""
     found = sorted(Reason(code) for code in {code for document in documents for code in document.reasons})
-    return {code.value: [EXPLANATIONS[code].meaning, EXPLANATIONS[code].remedy] for code in found}
+    words = {code.value: [explain(code), explain(code, of_picture=True)] for code in found}
+    return {
+        code: [word for told in dict.fromkeys(both) for word in (told.meaning, told.remedy)]
+        for code, both in words.items()
+    }

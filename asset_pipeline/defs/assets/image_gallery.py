@@ -27,7 +27,8 @@ def build_image_gallery(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefini
         kinds={"html"},
         code_version=CODE_VERSION,
         retry_policy=RETRIES,
-        description="The month's pictures to look at: open index.html in a browser, from the folder or the bucket. "
+        description="The month's pictures to look at: open index.html in a browser, from the folder or the bucket; "
+        "`asset-pipeline gallery MONTH` says where it lies. "
         "Filter by document, kind, status and text; see each page with its pictures, and why a page has none. "
         "Nothing is loaded from elsewhere.",
     )

@@ -2,13 +2,16 @@
    at: a block keeps the height of its cards from the start, so that jumping anywhere lands where it should. */
 "use strict";
 (function () {
-  const {STATES, STATUS_WORDS, byId, number, plural, make, load, item, sizeWords, resolutionWords,
-    thumbnail} = shared;
+  const {STATES, STATUS_WORDS, byId, number, plural, folded, reasonOfPicture, make, load, item, sizeWords,
+    resolutionWords, thumbnail} = shared;
   const MAIN = ["archived", "quarantined"];
-  const TOTALS = [["documents", "documents", true], ["pages", "pages", true], ["archived", "pictures archived", true],
-    ["collapsed", "repeats"], ["derived", "charts, joined"], ["decorative", "decoration"], ["consumed", "parts"],
-    ["not_shown", "not shown"], ["quarantined", "quarantined"], ["refused", "documents refused"],
-    ["unfinished", "documents late"], ["waiting", "waiting in the inbox"]];
+  const TOTALS = [["documents", "documents", "document", true], ["pages", "pages", "page", true],
+    ["archived", "pictures archived", "picture archived", true], ["collapsed", "repeats", "repeat"],
+    ["derived", "charts, joined", "chart or joined"], ["decorative", "decoration"], ["consumed", "parts", "part"],
+    ["not_shown", "not shown"], ["quarantined", "quarantined"], ["refused", "documents refused", "document refused"],
+    ["unfinished", "documents late", "document late"], ["waiting", "waiting in the inbox"]];
+  const PAGES_WORDS = {q: "with quarantined pictures", x: "not read", l: "late", d: "with only decoration",
+    s: "with nothing shown", n: "without a picture"};
   const AROUND = 500;
 
   let month, blocks = [], texts = null, textsWanted = null, columns = 1, typing = 0;
@@ -19,8 +22,9 @@
     const title = "Pictures of " + when.toLocaleDateString("en", {month: "long", year: "numeric", timeZone: "UTC"});
     document.title = title;
     byId("title").textContent = title;
-    for (const [name, words, always] of TOTALS) {
+    for (const [name, many, one, always] of TOTALS) {
       if (always || month.totals[name]) {
+        const words = month.totals[name] === 1 && one || many;
         byId("totals").append(make("div", {}, make("dt", {textContent: words}),
           make("dd", {textContent: number(month.totals[name]), id: "total-" + name})));
       }
@@ -119,9 +123,9 @@
   function pagesWords(found) {
     const counted = {};
     for (const letter of found.states) { counted[letter] = (counted[letter] || 0) + 1; }
-    const notable = ["q", "x", "l", "d", "s", "n"].filter((letter) => counted[letter])
-      .map((letter) => number(counted[letter]) + " " + STATES[letter].toLowerCase());
-    return "All " + plural(found.states.length, "page") + (notable.length ? ": " + notable.join(", ") : "");
+    const notable = Object.keys(PAGES_WORDS).filter((letter) => counted[letter])
+      .map((letter) => number(counted[letter]) + " " + PAGES_WORDS[letter]);
+    return (found.states.length === 1 ? "" : "All ") + plural(found.states.length, "page") + (notable.length ? ": " + notable.join(", ") : "");
   }
 
   /* ---- filter ---- */
@@ -137,7 +141,7 @@
   }
 
   function filter() {
-    const words = byId("text").value.trim().toLowerCase().split(/\s+/).filter(Boolean);
+    const words = folded(byId("text").value).trim().split(/\s+/).filter(Boolean);
     if (words.length && !texts) { return loadTexts().then(filter); }
     const codes = wantedCodes(), only = byId("document").value;
     const narrowed = words.length || byId("kind").value || byId("status").value;
@@ -159,13 +163,14 @@
       found.section.hidden = !(chosen && (found.matching || !narrowed));
       documents += found.section.hidden ? 0 : 1;
     });
-    const none = documents ? "" : ". Nothing fits; clear the filter to see all";
+    const none = documents ? "" : month.documents.length ? ". Nothing fits; clear the filter to see all"
+      : ". Nothing was dropped for this month";
     byId("found").textContent = plural(pictures, "picture") + " in " + plural(documents, "document") + none;
   }
 
   function matches(block, codes, words) {
     const found = [];
-    const title = words.length ? (block.document.title + " " + (block.document.collection || "")).toLowerCase() : "";
+    const title = words.length ? folded(block.document.title + " " + (block.document.collection || "")) : "";
     for (let at = 0; at < block.codes.length; at += 1) {
       if (!codes.has(block.codes[at])) { continue; }
       if (words.length) {
@@ -179,7 +184,7 @@
 
   function loadTexts() {
     textsWanted = textsWanted || load(month.texts).then((value) => {
-      texts = value.map((each) => each.map((block) => block.map((text) => text.toLowerCase())));
+      texts = value.map((each) => each.map((block) => block.map(folded)));
     });
     return textsWanted;
   }
@@ -229,7 +234,7 @@
     const held = found.status === "quarantined";
     const well = make("span", {className: "well" + (held ? " held" : "")});
     if (held) {
-      well.append(make("span", {textContent: "Held back: " + month.reasons[found.reason][0]}));
+      well.append(make("span", {textContent: "Held back: " + reasonOfPicture(month, found.reason)[0]}));
     } else if (found.thumbnail) {
       well.append(thumbnail(found, true));
     } else {

@@ -2,7 +2,7 @@
    finds a page. What a page has to say is in the details of its document; the list of the month belongs in gallery.js. */
 "use strict";
 const pageView = (function () {
-  const {STATES, STATUS_WORDS, KIND_WORDS, byId, number, plural, make, load, item, altWords, sizeWords,
+  const {STATES, STATUS_WORDS, KIND_WORDS, byId, number, plural, reasonOfPicture, make, load, item, altWords, sizeWords,
     resolutionWords, thumbnailFile, thumbnail} = shared;
   const WORDS_OF_STATE = {l: "late", n: "no_picture"};
   let month = null, open = null;
@@ -37,7 +37,7 @@ const pageView = (function () {
 
   function tell(found, page, account) {
     const letter = found.states[page - 1] || (found.state === "refused" ? "x" : found.state === "read" ? "" : "l");
-    let words = account ? [account.meaning, account.remedy] : found.reason ? month.reasons[found.reason]
+    let words = account ? [account.meaning, account.remedy] : found.reason ? month.reasons[found.reason].slice(0, 2)
       : found.state === "waiting" ? month.words.waiting : month.words[WORDS_OF_STATE[letter]];
     let title = STATES[letter];
     if (!letter || (found.pages && page > found.pages)) {
@@ -109,7 +109,7 @@ const pageView = (function () {
       ["Caption", chosen.caption], ["Description", chosen.alt],
       ["Flags", chosen.flags.join(", ").replaceAll("_", " ")]];
     if (chosen.reason) {
-      const [meaning, remedy] = month.reasons[chosen.reason];
+      const [meaning, remedy] = reasonOfPicture(month, chosen.reason);
       facts.splice(1, 0, ["Held back", meaning], ["What to do", remedy]);
     }
     const list = make("dl", {className: "facts"});

@@ -19,6 +19,11 @@ const shared = (function () {
   const number = (value) => value.toLocaleString("en");
   const plural = (count, word) => number(count) + " " + word + (count === 1 ? "" : "s");
 
+  // As it is searched: without case, accents and how these are composed.
+  const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  // A reason has two words for a document; two more for a picture in it, where those are others.
+  const reasonOfPicture = (month, reason) => month.reasons[reason].slice(-2);
+
   function make(tag, properties, ...children) {
     const node = document.createElement(tag);
     Object.assign(node, properties || {});
@@ -66,6 +71,6 @@ const shared = (function () {
     return make("img", {loading: lazy ? "lazy" : "eager", decoding: "async", alt: altWords(found), src: thumbnailFile(found)});
   }
 
-  return {STATES, STATUS_WORDS, KIND_WORDS, byId, number, plural, make, load, month: started.month, item, altWords,
-    sizeWords, resolutionWords, thumbnailFile, thumbnail};
+  return {STATES, STATUS_WORDS, KIND_WORDS, byId, number, plural, folded, reasonOfPicture, make, load,
+    month: started.month, item, altWords, sizeWords, resolutionWords, thumbnailFile, thumbnail};
 })();
