@@ -2,8 +2,7 @@
 # The virtual environment is filled from a lock file with hashes; stamps in it say for which lock.
 
 PYTHON ?= python3
-# More than cores: half of the time of a test is waiting, for servers, leases and other processes.
-WORKERS ?= 4
+WORKERS ?= 2
 UV_VERSION := 0.13.9
 
 VENV := .venv
@@ -27,7 +26,7 @@ demo: $(VENV)/.locked $(VENV)/.project ## archive three months of made-up report
 ui: $(VENV)/.locked $(VENV)/.project ## open Dagster's pages on what is archived
 	$(BIN)/asset-pipeline ui
 
-test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=4 at once)
+test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=2 at once)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --durations 10
 
 test-distributed: $(VENV)/.locked-dev $(VENV)/.project ## work a month on Dask workers of which one is lost
