@@ -18,7 +18,7 @@ from sqlalchemy import Connection, Row, func, insert, select, update
 
 from asset_pipeline.intake.reading import Facts
 from asset_pipeline.ledger.events import record_event
-from asset_pipeline.ledger.jobs import NewJob, queue_job, record_policy, record_policy_change, refuse_job
+from asset_pipeline.ledger.jobs import NewJob, queue_job, refuse_job, use_policy
 from asset_pipeline.ledger.requeue import requeue_job, requeue_readers
 from asset_pipeline.ledger.schema import jobs, revisions, source_documents
 from asset_pipeline.ledger.statements import insert_new
@@ -75,8 +75,7 @@ def register(
         outcome, job_id = Outcome.REQUEUED if again else Outcome.DUPLICATE, str(last.job_id)
     else:
         outcome = Outcome.REFUSED if facts.reason else Outcome.ADMITTED
-        if record_policy(tx, policy, now):
-            record_policy_change(tx, policy, now)
+        use_policy(tx, policy, now)
         job_id, created = queue_job(
             tx,
             NewJob(

@@ -53,6 +53,12 @@ def record_policy(tx: Connection, policy: Policy, now: datetime) -> bool:
     return insert_new(tx, policies, [row]) == 1
 
 
+def use_policy(tx: Connection, policy: Policy, now: datetime) -> None:
+    """Record ``policy`` for what is decided under it; its first use is an event."""
+    if record_policy(tx, policy, now):
+        record_policy_change(tx, policy, now)
+
+
 def record_policy_change(tx: Connection, policy: Policy, now: datetime) -> None:
     """Record that ``policy`` is used for the first time, and which one was the newest before."""
     others = select(policies.c.digest).where(policies.c.digest != policy.digest)

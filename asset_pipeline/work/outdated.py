@@ -97,8 +97,7 @@ def _replace(inst: Installation, job: RowMapping, version: str, policy: Policy, 
 
 def _queue_successor(tx: Connection, job: RowMapping, version: str, policy: Policy, now: datetime) -> bool:
     """A job for the same bytes with the same deadlines; False when there is one of that version."""
-    if jobs.record_policy(tx, policy, now):
-        jobs.record_policy_change(tx, policy, now)
+    jobs.use_policy(tx, policy, now)
     kept = {field.name: job[field.name] for field in fields(jobs.NewJob)}
     _, created = jobs.queue_job(
         tx, jobs.NewJob(**kept | {"extractor_version": version, "policy_digest": policy.digest}), now

@@ -14,7 +14,7 @@ from asset_pipeline.errors import UsageError
 from asset_pipeline.extraction.engine import Request, extractor_version, load_engine
 from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
 from asset_pipeline.installation import Installation
-from asset_pipeline.ledger.jobs import record_policy
+from asset_pipeline.ledger.jobs import use_policy
 from asset_pipeline.ledger.quarantine import HeldPicture, release_picture
 from asset_pipeline.model import Extraction, Placement, Status
 from asset_pipeline.reasons import Reason
@@ -58,7 +58,7 @@ def review_picture(inst: Installation, picture: HeldPicture, *, clock: Clock = u
         store_pictures(inst, place.out, extraction.model_copy(update={"pictures": files, "withheld": []}))
         rules = (extraction.extractor_version, inst.policy.digest)
         with inst.ledger.begin() as tx:
-            record_policy(tx, inst.policy, clock())
+            use_policy(tx, inst.policy, clock())
             if not release_picture(tx, picture, found, files, rules, clock()):
                 raise UsageError("Somebody else has decided about the picture.", "Look at the list again.")
     return Review(None, found.status)

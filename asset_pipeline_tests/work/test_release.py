@@ -77,6 +77,8 @@ def test_a_picture_that_passes_the_policy_of_today_is_archived_with_a_new_editio
     assert (manifest.edition, manifest.written) == (2, True)
     (event,) = events(inst, "picture_released")
     assert "ada" in event.payload and inst.policy.digest in event.payload
+    told = [event.payload for event in events(inst, "policy_changed")]
+    assert [inst.policy.digest in payload for payload in told] == [False, True], "first used by the release"
 
 
 def test_a_system_without_a_cage_releases_as_well(
