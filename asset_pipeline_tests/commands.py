@@ -20,6 +20,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from asset_pipeline_tests.warm_zygotes import fork_from
+
 ROOT = Path(__file__).parents[1]
 WARM = ("asset_pipeline.cli.app", "asset_pipeline.defs.build", "asset_pipeline.defs.instance", "dagster_postgres")
 
@@ -28,12 +30,12 @@ _LOGGED = re.compile(r"[\d-]{10} [\d:,]{12} (WARNING|ERROR) asset_pipeline\.ledg
 
 
 class WarmProcess:
-    """The other end of the line to a warm process; it ends with this one."""
+    """The other end of the line to a warm process, which ends with this one; ``zygotes``: where its decoders fork."""
 
-    def __init__(self) -> None:
+    def __init__(self, zygotes: str) -> None:
         self._line, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
-            command = [sys.executable, "-m", "asset_pipeline_tests.commands", str(theirs.fileno())]
+            command = [sys.executable, "-m", "asset_pipeline_tests.commands", str(theirs.fileno()), zygotes]
             self._process = subprocess.Popen(command, cwd=ROOT, pass_fds=[theirs.fileno()])
 
     def run(self, arguments: list[str], cwd: Path, environment: dict[str, str], seconds: float) -> tuple[int, str, str]:
@@ -143,6 +145,7 @@ def _keep(order: dict, out: int, err: int, tell: int) -> None:
 if __name__ == "__main__":
     for name in WARM:
         importlib.import_module(name)
+    fork_from(sys.argv[2])
     serve(socket.socket(fileno=int(sys.argv[1])))
     from asset_pipeline.cli import main
 

@@ -27,6 +27,8 @@ from asset_pipeline.extraction.sandbox import DecoderPool
 from asset_pipeline.policy import Limits, Policy
 from asset_pipeline.reasons import Reason
 
+pytestmark = pytest.mark.usefixtures("started_zygotes")
+
 LONG = "ASSET_PIPELINE_FUZZ_SECONDS" in os.environ
 SECONDS = float(os.environ.get("ASSET_PIPELINE_FUZZ_SECONDS", "30"))
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "inbox"

@@ -31,7 +31,7 @@ MOST_BYTES = 300 * 1024 * 1024
 MOST_SECONDS_OF_ALL = 30.0
 EXACT_SHARE = 0.95
 
-pytestmark = pytest.mark.timeout(900)
+pytestmark = [pytest.mark.timeout(900), pytest.mark.usefixtures("started_zygotes")]
 
 
 class _WatchedPool(DecoderPool):

@@ -25,6 +25,8 @@ from asset_pipeline.storage.store import object_key
 from asset_pipeline.work.previews import open_previews
 from asset_pipeline_tests.small_documents import fresh_settings, picture_pdf
 
+pytestmark = pytest.mark.usefixtures("started_zygotes")
+
 MakePool = Callable[..., DecoderPool]
 MakeRequest = Callable[..., Request]
 

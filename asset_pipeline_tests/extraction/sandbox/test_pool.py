@@ -21,6 +21,8 @@ from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 
+pytestmark = pytest.mark.usefixtures("started_zygotes")
+
 MakePool = Callable[..., DecoderPool]
 MakeRequest = Callable[..., Request]
 
