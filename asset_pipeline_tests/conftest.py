@@ -8,12 +8,17 @@ from __future__ import annotations
 import os
 import secrets
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+import psycopg2
 import pytest
 
+from asset_pipeline.extraction.sandbox import line
+from asset_pipeline_tests.blank_ledgers import blank_database
 from asset_pipeline_tests.commands import WarmProcess
 from asset_pipeline_tests.servers import Server, TestRun, s3_client
+from asset_pipeline_tests.warm_zygotes import WarmZygotes, start_process
 
 _RUN = pytest.StashKey[TestRun]()
 
@@ -55,14 +60,25 @@ def postgres_server() -> Server:
 @pytest.fixture
 def postgres_url(postgres_server: Server) -> Iterator[str]:
     """Address of an empty database that only this test uses: postgresql://user:password@127.0.0.1:port/name."""
-    import psycopg2
+    with _database(postgres_server, "template1") as url:
+        yield url
 
+
+@pytest.fixture
+def postgres_ledger_url(postgres_server: Server) -> Iterator[str]:
+    """As ``postgres_url``, with the tables of a ledger."""
+    with _database(postgres_server, blank_database(postgres_server)) as url:
+        yield url
+
+
+@contextmanager
+def _database(server: Server, template: str) -> Iterator[str]:
     name = f"test_{secrets.token_hex(8)}"
-    connection = psycopg2.connect(postgres_server.database_url("postgres"))
+    connection = psycopg2.connect(server.database_url("postgres"))
     connection.autocommit = True
     with connection.cursor() as cursor:
-        cursor.execute(f"CREATE DATABASE {name}")
-        yield postgres_server.database_url(name)
+        cursor.execute(f"CREATE DATABASE {name} TEMPLATE {template}")
+        yield server.database_url(name)
         cursor.execute(f"DROP DATABASE {name} WITH (FORCE)")
     connection.close()
 
@@ -96,9 +112,25 @@ def _empty(client, bucket: str) -> None:
     client.delete_bucket(Bucket=bucket)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def warm_zygotes() -> Iterator[WarmZygotes]:
+    """What decoder zygotes are forked from, wherever a test does not use ``started_zygotes``."""
+    zygotes = WarmZygotes(TestRun.joined().folder)
+    line._start_process = zygotes.fork  # type: ignore[assignment]
+    yield zygotes
+    line._start_process = start_process
+    zygotes.close()
+
+
+@pytest.fixture
+def started_zygotes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Decoder zygotes are started as everywhere else."""
+    monkeypatch.setattr(line, "_start_process", start_process)
+
+
 @pytest.fixture(scope="session")
-def warm_process() -> Iterator[WarmProcess]:
+def warm_process(warm_zygotes: WarmZygotes) -> Iterator[WarmProcess]:
     """What commands are forked from."""
-    process = WarmProcess()
+    process = WarmProcess(warm_zygotes.address())
     yield process
     process.close()

@@ -8,13 +8,16 @@ from random import Random
 import pikepdf
 
 from asset_pipeline.settings import Settings, load_settings
+from asset_pipeline_tests.blank_ledgers import blank_ledger
 
 MONTH = "2026-05"
 
 
 def fresh_settings(folder: Path, **overrides: object) -> Settings:
-    """Settings of an installation in ``folder``, with its inbox there and no settle time."""
+    """Settings of an installation in ``folder``, with its inbox and a blank ledger there and no settle time."""
     (folder / "home" / "inbox").mkdir(parents=True)
+    if "ledger" not in overrides:
+        (folder / "home" / "ledger.db").write_bytes(blank_ledger())
     values: dict[str, object] = {"home": folder / "home", "settle_seconds": 0, "workers": 2, "pages_per_unit": 2}
     return load_settings(**(values | overrides))
 

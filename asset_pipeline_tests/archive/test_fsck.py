@@ -200,9 +200,9 @@ def test_one_month_can_be_proved_alone(inst: Installation, submit: Callable, arc
 
 
 @pytest.fixture
-def elsewhere(tmp_path: Path, postgres_url: str, s3_settings) -> Iterator[Installation]:
+def elsewhere(tmp_path: Path, postgres_ledger_url: str, s3_settings) -> Iterator[Installation]:
     stores = {name: address for name, address in s3_settings.settings().items() if name != "inbox"}
-    with open_installation(fresh_settings(tmp_path / "other", ledger=postgres_url, **stores)) as opened:
+    with open_installation(fresh_settings(tmp_path / "other", ledger=postgres_ledger_url, **stores)) as opened:
         yield opened
 
 

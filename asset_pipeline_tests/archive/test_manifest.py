@@ -265,11 +265,13 @@ def test_content_is_the_same_in_another_installation(inst: Installation, submit:
 
 
 def test_content_is_the_same_on_postgres_and_s3(
-    inst: Installation, submit: Callable, tmp_path: Path, postgres_url: str, s3_settings
+    inst: Installation, submit: Callable, tmp_path: Path, postgres_ledger_url: str, s3_settings
 ) -> None:
     submit("a.pdf", [10, 20, 10], broken_picture=True)
     (here,) = publish(inst)
-    other = load_settings(home=tmp_path / "other", settle_seconds=0, ledger=postgres_url, **s3_settings.settings())
+    other = load_settings(
+        home=tmp_path / "other", settle_seconds=0, ledger=postgres_ledger_url, **s3_settings.settings()
+    )
     document = Path(inst.settings.store_address("inbox"), "city", MONTH, "a.pdf")
     with open_installation(other) as elsewhere:
         digest = hashlib.sha256(document.read_bytes()).hexdigest()

@@ -31,7 +31,7 @@ LATER = datetime.now(UTC) + 3 * GRACE
 
 @pytest.fixture(params=["sqlite", "postgres"])
 def inst(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
-    place = {"ledger": request.getfixturevalue("postgres_url")} if request.param == "postgres" else {}
+    place = {"ledger": request.getfixturevalue("postgres_ledger_url")} if request.param == "postgres" else {}
     with open_installation(fresh_settings(tmp_path, **place)) as opened:
         yield opened
 

@@ -15,7 +15,7 @@ from asset_pipeline_tests.crash.campaign import Plan, run
 def test_a_worker_that_wakes_after_another_ended_its_unit_changes_nothing(
     tmp_path: Path, point: Failpoint, database: str, request: pytest.FixtureRequest
 ) -> None:
-    settings = {"ledger": request.getfixturevalue("postgres_url")} if database == "postgres" else {}
+    settings = {"ledger": request.getfixturevalue("postgres_ledger_url")} if database == "postgres" else {}
     report = run(Plan(str(tmp_path), settings, documents=3, poison=0, processes=1, stops={point.value: 1}))
     assert report.wrong == []
     assert report.stops == {point.value: 1}

@@ -17,7 +17,7 @@ from asset_pipeline_tests.small_documents import fresh_settings
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Settings:
     if request.param == "sqlite":
         return fresh_settings(tmp_path)
-    return fresh_settings(tmp_path, ledger=SecretStr(request.getfixturevalue("postgres_url")))
+    return fresh_settings(tmp_path, ledger=SecretStr(request.getfixturevalue("postgres_ledger_url")))
 
 
 @pytest.fixture

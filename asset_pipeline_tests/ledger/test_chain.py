@@ -99,10 +99,10 @@ def test_threads_that_record_at_once_make_one_chain(ledger: Ledger) -> None:
 
 
 def test_a_rotation_in_the_middle_verifies_and_a_running_process_goes_on_with_the_new_key(
-    ledger: Ledger, database_url: str, tmp_path: Path
+    ledger: Ledger, ledger_url: str, tmp_path: Path
 ) -> None:
     record(ledger, 3)
-    other = open_ledger(database_url, recorder=Recorder(tmp_path / "keys"))
+    other = open_ledger(ledger_url, recorder=Recorder(tmp_path / "keys"))
     with other.begin() as tx:
         assert rotate_key(tx, make_key(tmp_path / "keys"), NOW) == 4
     other.close()
@@ -112,10 +112,10 @@ def test_a_rotation_in_the_middle_verifies_and_a_running_process_goes_on_with_th
     assert sorted(row["first_seq"] for row in keys) == [1, 5]
 
 
-def test_a_ledger_whose_key_is_not_here_records_nothing(ledger: Ledger, database_url: str, tmp_path: Path) -> None:
+def test_a_ledger_whose_key_is_not_here_records_nothing(ledger: Ledger, ledger_url: str, tmp_path: Path) -> None:
     record(ledger, 1)
     for recorder in (Recorder(tmp_path / "elsewhere"), Recorder(tmp_path / "elsewhere", event_key="07" * 32), None):
-        other = open_ledger(database_url, recorder=recorder)
+        other = open_ledger(ledger_url, recorder=recorder)
         with pytest.raises(ConfigurationError, match="key"):
             record(other, 1)
         other.close()
@@ -123,11 +123,11 @@ def test_a_ledger_whose_key_is_not_here_records_nothing(ledger: Ledger, database
 
 
 def test_the_key_may_come_from_the_environment_certified_by_a_key_service(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("SERVICE", "08" * 32)
     recorder = Recorder(tmp_path / "keys", event_key="07" * 32, key_service="env:SERVICE")
-    ledger = open_ledger(database_url, recorder=recorder)
+    ledger = open_ledger(ledger_url, recorder=recorder)
     record(ledger, 3)
     archive = FolderStore(tmp_path / "archive", name="archive")
     Checkpointer(ledger, recorder, [archive]).seal()
@@ -145,10 +145,10 @@ def test_the_key_may_come_from_the_environment_certified_by_a_key_service(
 
 
 def test_a_log_begun_with_a_key_of_its_own_goes_on_under_a_key_service(
-    database_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ledger_url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     archive = FolderStore(tmp_path / "archive", name="archive")
-    begun = open_ledger(database_url, recorder=Recorder(tmp_path / "keys"))
+    begun = open_ledger(ledger_url, recorder=Recorder(tmp_path / "keys"))
     record(begun, 3)
     Checkpointer(begun, Recorder(tmp_path / "keys"), [archive]).seal()
     begun.close()
@@ -157,7 +157,7 @@ def test_a_log_begun_with_a_key_of_its_own_goes_on_under_a_key_service(
     recorder = Recorder(tmp_path / "keys", key_service="env:SERVICE")
     authority = recorder.authority()
     assert authority is not None
-    ledger = open_ledger(database_url, recorder=recorder)
+    ledger = open_ledger(ledger_url, recorder=recorder)
     checkpointer = Checkpointer(ledger, recorder, [archive])
 
     def judged(trust: Trust) -> list[tuple[Fault, int | None]]:

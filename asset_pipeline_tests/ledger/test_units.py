@@ -99,12 +99,12 @@ def test_eight_threads_that_claim_one_unit_find_one_winner(ledger: Ledger) -> No
 
 
 def test_four_processes_share_the_units_of_a_month_without_overlap(
-    ledger: Ledger, database_url: str, tmp_path: Path
+    ledger: Ledger, ledger_url: str, tmp_path: Path
 ) -> None:
     start(ledger, pages=24, per_unit=1)
     workers = [
         subprocess.Popen(
-            [sys.executable, "-c", _CLAIM_ALL, database_url, MONTH, str(tmp_path / "keys")],
+            [sys.executable, "-c", _CLAIM_ALL, ledger_url, MONTH, str(tmp_path / "keys")],
             stdout=subprocess.PIPE,
             text=True,
         )

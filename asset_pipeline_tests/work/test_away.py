@@ -20,7 +20,7 @@ def test_a_ledger_that_was_locked_for_too_long_costs_no_document_a_try_though_it
     tmp_path: Path, database: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(engines, "BUSY_SECONDS", 1)
-    more = {"ledger": request.getfixturevalue("postgres_url")} if database == "postgres" else {}
+    more = {"ledger": request.getfixturevalue("postgres_ledger_url")} if database == "postgres" else {}
     touch = text("UPDATE event_counter SET seq = seq")
     with open_installation(fresh_settings(tmp_path, **more)) as inst:
         with open_installation(inst.settings) as other, other.ledger.begin() as holding:

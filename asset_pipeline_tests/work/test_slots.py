@@ -34,7 +34,7 @@ def installations(settings, count: int) -> Iterator[list[Installation]]:
 def test_six_workers_of_three_machines_use_two_slots_two_at_a_time(
     tmp_path: Path, database: str, request: pytest.FixtureRequest
 ) -> None:
-    more = {"ledger": request.getfixturevalue("postgres_url")} if database == "postgres" else {}
+    more = {"ledger": request.getfixturevalue("postgres_ledger_url")} if database == "postgres" else {}
     settings = fresh_settings(tmp_path, store_slots=2, **more)
     lock, inside, most = threading.Lock(), [0], [0]
 
