@@ -1,4 +1,4 @@
-"""An installation with an inbox: on a folder with SQLite, and on S3 with PostgreSQL."""
+"""An installation with an inbox: on a folder with SQLite, and for ``on_both`` on S3 with PostgreSQL as well."""
 
 from __future__ import annotations
 
@@ -9,6 +9,11 @@ import pytest
 
 from asset_pipeline.installation import open_installation
 from asset_pipeline.settings import Settings
+from asset_pipeline_tests.blank_ledgers import blank_ledger
+
+SERVERS = "s3 and postgres"
+on_both = pytest.mark.parametrize("settings", ["folder and sqlite", SERVERS], indirect=True)
+"""For what asks more of the inbox or the database than to keep what they are given."""
 
 NOON = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -31,13 +36,15 @@ def clock():
     return Clock()
 
 
-@pytest.fixture(params=["folder and sqlite", "s3 and postgres"])
+@pytest.fixture
 def settings(request, tmp_path):
     (tmp_path / "home" / "inbox").mkdir(parents=True)
     places = {"home": tmp_path / "home", "settle_seconds": 0}
-    if request.param == "s3 and postgres":
+    if getattr(request, "param", "") == SERVERS:
         places |= request.getfixturevalue("s3_settings").settings()
-        places["ledger"] = request.getfixturevalue("postgres_url")
+        places["ledger"] = request.getfixturevalue("postgres_ledger_url")
+    else:
+        (tmp_path / "home" / "ledger.db").write_bytes(blank_ledger())
     return Settings(**places)
 
 

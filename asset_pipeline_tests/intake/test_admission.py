@@ -23,7 +23,7 @@ from asset_pipeline.ledger.uploads import UploadState, list_uploads
 from asset_pipeline.policy import Limits, MediaTypes, Policy
 from asset_pipeline.reasons import Reason
 from asset_pipeline.storage.store import object_key
-from asset_pipeline_tests.intake.conftest import NOON, pdf
+from asset_pipeline_tests.intake.conftest import NOON, on_both, pdf
 
 KEY = "Team Nord/2026-03/Bericht März.pdf"
 
@@ -55,6 +55,7 @@ def finish(inst, state="succeeded"):
         tx.execute(jobs.update().values(state=state))
 
 
+@on_both
 def test_a_document_becomes_one_queued_job(inst, clock):
     inst.inbox.put_current(KEY, pdf("hello"))
     result = admit(inst, clock)
@@ -79,6 +80,7 @@ def test_both_clocks_start_at_admission(inst, clock):
     assert job["archive_until"] == NOON + timedelta(days=inst.policy.retention.archive_days)
 
 
+@on_both
 def test_the_source_is_kept_by_its_digest_with_the_offset_of_its_signature(inst, clock):
     body = b"junk\n" + pdf("hello")
     inst.inbox.put_current(KEY, body)
@@ -100,6 +102,7 @@ def test_the_correlation_id_is_there_before_any_work_and_follows_into_the_job(in
     assert rows(inst, jobs)[0]["correlation_id"] == seen.correlation_id
 
 
+@on_both
 def test_running_again_admits_nothing_again(inst, clock):
     inst.inbox.put_current(KEY, pdf())
     admit(inst, clock)
@@ -114,6 +117,7 @@ def test_other_months_are_left_alone(inst, clock):
     assert uploads(inst) == []
 
 
+@on_both
 def test_the_same_bytes_under_the_same_name_are_a_duplicate_that_names_its_job(inst, clock):
     inst.inbox.put_current(KEY, pdf())
     (job_id,) = admit(inst, clock).job_ids
@@ -126,6 +130,7 @@ def test_the_same_bytes_under_the_same_name_are_a_duplicate_that_names_its_job(i
     assert len(rows(inst, jobs)) == 1
 
 
+@on_both
 def test_changed_bytes_under_the_same_name_are_a_revision_that_names_its_parent(inst, clock):
     for text in ("one", "two", "three"):
         inst.inbox.put_current(KEY, pdf(text))
@@ -149,6 +154,7 @@ def test_going_back_to_earlier_bytes_finds_the_earlier_job(inst, clock):
     assert uploads(inst, states=[UploadState.DUPLICATE])[0].job_id == first["job_id"]
 
 
+@on_both
 def test_a_second_name_for_the_same_bytes_is_a_second_report_that_shares_the_source(inst, clock):
     inst.inbox.put_current("team/2026-03/a.pdf", pdf())
     inst.inbox.put_current("team/2026-03/b.pdf", pdf())
@@ -191,6 +197,7 @@ def test_a_document_of_another_type_is_refused_as_a_failed_job_and_its_bytes_are
     assert inst.sources.exists(object_key(hashlib.sha256(body).hexdigest()))
 
 
+@on_both
 def test_a_document_that_is_too_large_is_refused_and_its_bytes_are_not_kept(inst, clock):
     small = replace(inst, policy=Policy(limits=Limits(source_bytes=100)))
     body = pdf("x" * 200)
@@ -300,6 +307,7 @@ def test_a_scheduled_run_does_not_wait(patient, clock):
     assert (result.admitted, result.waiting) == (0, 1)
 
 
+@on_both
 @pytest.mark.parametrize("change", ["replaced", "shorter", "gone"])
 def test_a_file_that_changes_while_it_is_read_stays_waiting(inst, clock, monkeypatch, change):
     inst.inbox.put_current(KEY, pdf("first"))
@@ -318,6 +326,7 @@ def test_a_file_that_changes_while_it_is_read_stays_waiting(inst, clock, monkeyp
         assert not inst.sources.exists(object_key(hashlib.sha256(body).hexdigest()))
 
 
+@on_both
 def test_two_runs_of_one_month_at_once_make_each_job_once(inst, clock):
     for n in range(12):
         inst.inbox.put_current(f"team/2026-03/{n}.pdf", pdf(str(n % 4)))
@@ -329,6 +338,7 @@ def test_two_runs_of_one_month_at_once_make_each_job_once(inst, clock):
     assert {upload.state for upload in uploads(inst)} == {UploadState.ADMITTED}
 
 
+@on_both
 def test_nothing_is_left_in_the_working_folder(inst, clock, monkeypatch):
     inst.inbox.put_current(KEY, pdf())
     monkeypatch.setattr(type(inst.sources), "put_once", _away)

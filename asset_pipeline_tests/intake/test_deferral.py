@@ -12,7 +12,7 @@ from asset_pipeline.intake.deferral import deferrals
 from asset_pipeline.intake.inventory import take_inventory
 from asset_pipeline.ledger.schema import jobs
 from asset_pipeline.ledger.uploads import UploadState, list_uploads
-from asset_pipeline_tests.intake.conftest import pdf
+from asset_pipeline_tests.intake.conftest import on_both, pdf
 
 SIZE = 1_000
 CAP = 3 * SIZE
@@ -52,6 +52,7 @@ def deferred(inst, clock):
     return {upload.name.removesuffix(".pdf"): held[upload.upload_id] for upload in waiting if upload.upload_id in held}
 
 
+@on_both
 def test_a_bulk_import_is_deferred_beyond_its_cap_and_holds_up_no_other_collection(capped, clock):
     drop(capped, "bulk", *"abcdefgh")
     drop(capped, "desk", "memo")

@@ -15,7 +15,7 @@ from asset_pipeline.intake.inventory import take_inventory
 from asset_pipeline.ledger.uploads import UploadState, list_uploads
 from asset_pipeline.reasons import Reason
 from asset_pipeline.settings import Settings
-from asset_pipeline_tests.intake.conftest import pdf
+from asset_pipeline_tests.intake.conftest import on_both, pdf
 
 
 def states(inst, month=None):
@@ -47,6 +47,7 @@ def test_without_a_settle_time_the_first_sighting_is_enough(inst, clock):
     assert list(take_inventory(inst, clock()).news) == ["2026-03"]
 
 
+@on_both
 def test_a_file_that_changes_while_it_waits_starts_anew(patient, clock):
     patient.inbox.put_current("team/2026-03/a.pdf", pdf("half"))
     take_inventory(patient, clock())
@@ -61,6 +62,7 @@ def test_a_file_that_changes_while_it_waits_starts_anew(patient, clock):
     assert list(take_inventory(patient, clock()).news) == ["2026-03"]
 
 
+@on_both
 def test_a_file_that_is_taken_away_is_superseded_and_settles_anew_when_it_returns(patient, clock, tmp_path):
     patient.inbox.put_current("team/2026-03/a.pdf", pdf())
     take_inventory(patient, clock())
@@ -85,6 +87,7 @@ def test_news_stay_the_same_until_there_are_others(inst, clock):
     assert later["2026-03"] != first["2026-03"]
 
 
+@on_both
 def test_what_makes_no_sense_is_rejected_with_a_reason_and_never_news(inst, clock):
     for key in ("loose.pdf", "team/loose.pdf", "team/2026-13/a.pdf", "team/2026-04/future.pdf", "team/2026-03/b/a.pdf"):
         inst.inbox.put_current(key, pdf())
@@ -141,6 +144,7 @@ def test_the_inventory_of_one_month_leaves_the_others_alone(patient, clock):
     }
 
 
+@on_both
 def test_looking_again_writes_nothing_once_everything_is_settled(inst, clock, monkeypatch):
     inst.inbox.put_current("team/2026-03/a.pdf", pdf())
     inst.inbox.put_current("loose.pdf", pdf())
@@ -178,6 +182,7 @@ def test_a_missing_inbox_is_said_to_be_missing(tmp_path, clock):
         take_inventory(inst, clock())
 
 
+@on_both
 def test_an_inventory_can_be_taken_by_several_at_once(inst, clock):
     for n in range(20):
         inst.inbox.put_current(f"team/2026-03/{n}.pdf", pdf(str(n)))

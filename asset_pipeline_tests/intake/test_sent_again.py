@@ -11,7 +11,7 @@ from asset_pipeline.intake.admission import Admission, admit_month
 from asset_pipeline.ledger.schema import audit_events, jobs
 from asset_pipeline.ledger.uploads import UploadState, list_uploads
 from asset_pipeline.storage.store import object_key
-from asset_pipeline_tests.intake.conftest import pdf
+from asset_pipeline_tests.intake.conftest import on_both, pdf
 from asset_pipeline_tests.intake.test_admission import put_again
 
 KEY = "Team Nord/2026-03/Bericht März.pdf"
@@ -51,6 +51,7 @@ def events(inst) -> list[str]:
         return list(conn.execute(select(audit_events.c.type).order_by(audit_events.c.seq)).scalars())
 
 
+@on_both
 def test_bytes_whose_job_was_given_up_are_worked_again_by_the_same_job(inst, admit, ended):
     job_id = ended("dead_lettered", "storage_unavailable")
     (before,) = all_jobs(inst)
@@ -73,6 +74,7 @@ def test_bytes_whose_job_has_a_verdict_or_is_at_work_are_a_duplicate(inst, admit
     assert [job["state"] for job in all_jobs(inst)] == [state]
 
 
+@on_both
 @pytest.mark.parametrize("harm", ["altered", "gone"])
 def test_a_stored_source_that_was_harmed_is_put_right_when_it_is_sent_again(inst, admit, ended, harm):
     job_id = ended("dead_lettered", "source_hash_mismatch")
@@ -88,6 +90,7 @@ def test_a_stored_source_that_was_harmed_is_put_right_when_it_is_sent_again(inst
     assert "source_repaired" in events(inst)
 
 
+@on_both
 def test_a_second_report_of_the_same_bytes_helps_the_first_one_whose_source_was_altered(inst, admit, ended):
     first = ended("dead_lettered", "source_hash_mismatch")
     inst.sources.put_current(SOURCE, b"altered")

@@ -47,11 +47,16 @@ from asset_pipeline_tests.small_documents import fresh_settings
 MONTH = "2026-05"
 
 
-@pytest.fixture(params=["sqlite and folders", "postgres and s3"])
+SERVERS = "postgres and s3"
+on_both = pytest.mark.parametrize("inst", ["sqlite and folders", SERVERS], indirect=True)
+"""For what asks more of the database or the stores than to keep what they are given."""
+
+
+@pytest.fixture
 def inst(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
     places: dict[str, object] = {}
-    if request.param == "postgres and s3":
-        places = {"ledger": request.getfixturevalue("postgres_url")}
+    if getattr(request, "param", "") == SERVERS:
+        places = {"ledger": request.getfixturevalue("postgres_ledger_url")}
         places |= request.getfixturevalue("s3_settings").settings()
     settings = fresh_settings(tmp_path, workers=1, sandbox=False, **places)
     settings.policy_file.write_text(POLICY)
@@ -68,6 +73,7 @@ def hold(inst: Installation, scope: Scope, subject: str | None, number: float = 
         return set_hold(tx, scope, subject, "litigation", day(number))
 
 
+@on_both
 def test_what_is_past_its_deadline_goes_in_one_pass_with_its_hashes_kept_and_nothing_else_does(
     inst: Installation,
 ) -> None:
@@ -125,6 +131,7 @@ def _manifest(inst: Installation, job: dict) -> dict:
         return open_manifest(stream.read()).body
 
 
+@on_both
 def test_after_every_file_of_a_month_is_deleted_the_events_still_prove_what_happened_to_it(inst: Installation) -> None:
     put(inst, "one.pdf", [10, 20])
     put(inst, "refused.pdf", [30], encrypted=True)
@@ -152,7 +159,9 @@ def test_after_every_file_of_a_month_is_deleted_the_events_still_prove_what_happ
     assert ".pdf" not in json.dumps(deleted + events(inst, "jobs_expired", "deletion_intended"))
 
 
-@pytest.mark.parametrize("scope", list(Scope))
+@pytest.mark.parametrize(
+    ("inst", "scope"), [*(("", scope) for scope in Scope), (SERVERS, Scope.REPORT)], indirect=["inst"]
+)
 def test_what_is_held_stays_by_every_path_until_the_hold_is_lifted(inst: Installation, scope: Scope) -> None:
     put(inst, "held.pdf", [10, 20])
     put(inst, "free.pdf", [20, 30], collection="sea")
@@ -205,6 +214,7 @@ def _leave_unnamed(inst: Installation) -> None:
     os.utime(left, (0, 0))
 
 
+@on_both
 def test_a_hold_that_comes_between_intent_and_deletion_calls_the_deletion_off(inst: Installation) -> None:
     from asset_pipeline.ledger import deletions as deleting
     from asset_pipeline.ledger.expiry import Kind, due_jobs, due_pictures, due_sources
@@ -344,6 +354,7 @@ def test_a_hold_says_why_in_a_code(inst: Installation) -> None:
         set_hold(tx, Scope.ALL, None, "Because the judge said so", day(0))
 
 
+@on_both
 def test_a_store_that_fails_in_the_middle_leaves_a_told_intent_that_the_next_pass_ends(
     inst: Installation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -377,6 +388,7 @@ def test_a_store_that_fails_in_the_middle_leaves_a_told_intent_that_the_next_pas
     assert len(digests(events(inst, "deleted"))) == 4
 
 
+@on_both
 def test_a_document_that_comes_in_while_its_bytes_are_being_deleted_keeps_them(inst: Installation) -> None:
     from asset_pipeline.ledger import deletions as deleting
     from asset_pipeline.ledger.expiry import Kind, due_sources
