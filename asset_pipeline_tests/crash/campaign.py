@@ -1,8 +1,8 @@
 """Works small months with processes that die and stall at every transition, then asks what became of the documents.
 
-Run as a script, with a ``Plan`` as JSON: this process imports what workers need, stays single-threaded and forks one
+Run as a script, with ``Plan``s as JSON: this process imports what workers need, stays single-threaded and forks one
 worker after the other, so that a kill costs milliseconds and not the start of a program. It ends with one line of
-JSON, a ``Report``. What a worker does is in ``worker``, what must hold at the end in ``verdict``.
+JSON, a ``Report`` for each. What a worker does is in ``worker``, what must hold at the end in ``verdict``.
 """
 
 from __future__ import annotations
@@ -76,7 +76,14 @@ def even(count: int, points: tuple[Failpoint, ...] = tuple(Failpoint)) -> dict[s
 
 def run(plan: Plan, environment: dict[str, str] | None = None, within: Sequence[str] = ()) -> Report:
     """Carry out ``plan`` in a process of its own, started by the command ``within`` where there is one."""
-    command = [*within, sys.executable, "-m", __name__, json.dumps(asdict(plan))]
+    return run_all([plan], environment, within)[0]
+
+
+def run_all(
+    plans: Sequence[Plan], environment: dict[str, str] | None = None, within: Sequence[str] = ()
+) -> list[Report]:
+    """``run`` for one plan after the other, all forked from the same process."""
+    command = [*within, sys.executable, "-m", __name__, json.dumps([asdict(plan) for plan in plans])]
     started = subprocess.Popen(
         command,
         cwd=Path(__file__).parents[2],
@@ -86,14 +93,14 @@ def run(plan: Plan, environment: dict[str, str] | None = None, within: Sequence[
         start_new_session=True,
     )
     try:
-        out, err = started.communicate(timeout=plan.seconds + 60)
+        out, err = started.communicate(timeout=sum(plan.seconds for plan in plans) + 60)
     except BaseException:
         os.killpg(started.pid, signal.SIGKILL)
         started.wait()
         raise
     if started.returncode:
         raise RuntimeError(f"the campaign did not end well:\n{err.decode(errors='replace')[-4000:]}")
-    return Report(**json.loads(out.splitlines()[-1]))
+    return [Report(**report) for report in json.loads(out.splitlines()[-1])]
 
 
 class Campaign:
@@ -283,4 +290,5 @@ def in_child(call: Callable[[], object]) -> None:
 if __name__ == "__main__":
     from asset_pipeline_tests.crash import campaign
 
-    print(json.dumps(asdict(campaign.Campaign(campaign.Plan(**json.loads(sys.argv[1]))).carry_out())))
+    ordered = [campaign.Plan(**plan) for plan in json.loads(sys.argv[1])]
+    print(json.dumps([asdict(campaign.Campaign(plan).carry_out()) for plan in ordered]))

@@ -88,8 +88,8 @@ MUTANTS: dict[str, Callable[[], None]] = {
     "": lambda: None,
     "no_fence": no_fence,
     "no_unique_receipt": no_unique_receipt,
-    "outside_the_transaction": outside_the_transaction,
     "overwrite": overwrite,
+    "outside_the_transaction": outside_the_transaction,
     "sweep_without_lock": sweep_without_lock,
 }
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from asset_pipeline.failpoints import Failpoint
 from asset_pipeline.ledger import next_action
-from asset_pipeline_tests.crash.campaign import STOPPABLE, Plan, even, run
+from asset_pipeline_tests.crash.campaign import STOPPABLE, Plan, even, run, run_all
+from asset_pipeline_tests.crash.mutants import MUTANTS
 
 LONG = bool(os.environ.get("ASSET_PIPELINE_TESTS_LONG"))
 SIZE = (
@@ -50,22 +52,25 @@ def test_a_document_that_kills_whoever_opens_it_is_a_dead_letter_and_takes_no_ot
     assert report.deaths == next_action.MAX_LOST_WORKERS
 
 
-@pytest.mark.parametrize(
-    ("mutant", "misfortunes"),
-    [
-        ("no_fence", {"stops": {Failpoint.CLAIMED.value: 2}}),
+def test_the_campaign_notices_each_of_five_faults_and_nothing_without_them(tmp_path: Path) -> None:
+    claimed, written = ({"stops": {point.value: 2}} for point in (Failpoint.CLAIMED, Failpoint.ONCE_WRITTEN))
+    uncommitted = {"kills": {Failpoint.UNIT_BEFORE_COMMIT.value: 2}}
+    sweeping = {"stops": {Failpoint.OBJECT_LINKED.value: 2}, "sweep_at_stops": True}
+    together = claimed | uncommitted | {"stops": claimed["stops"] | written["stops"], "forgotten": 3}
+    misfortunes: list[tuple[str, dict[str, Any]]] = [
+        ("", together),
+        ("", sweeping),
+        ("no_fence", claimed),
         ("no_unique_receipt", {"forgotten": 3}),
-        ("overwrite", {"stops": {Failpoint.ONCE_WRITTEN.value: 2}}),
-        ("outside_the_transaction", {"kills": {Failpoint.UNIT_BEFORE_COMMIT.value: 2}}),
-        ("sweep_without_lock", {"stops": {Failpoint.OBJECT_LINKED.value: 2}, "sweep_at_stops": True}),
-    ],
-)
-def test_the_campaign_notices_each_of_five_faults_and_nothing_without_them(
-    tmp_path: Path, mutant: str, misfortunes: dict
-) -> None:
-    sound, faulty = (
-        run(Plan(str(tmp_path / f"with-{name}"), {}, documents=8, poison=0, processes=2, mutant=name, **misfortunes))
-        for name in ("", mutant)
-    )
-    assert (sound.wrong, sound.facts["retried"]) == ([], 0), "and no document paid with a try"
-    assert faulty.wrong != []
+        ("overwrite", written),
+        ("outside_the_transaction", uncommitted),
+        ("sweep_without_lock", sweeping),
+    ]
+    plans = [
+        Plan(str(tmp_path / str(number)), {}, documents=8, poison=0, processes=2, mutant=mutant, **misfortune)
+        for number, (mutant, misfortune) in enumerate(misfortunes)
+    ]
+    sound, sweeping_alone, *faulty = run_all(plans)
+    for report in (sound, sweeping_alone):
+        assert (report.wrong, report.facts["retried"]) == ([], 0), "and no document paid with a try"
+    assert [plan.mutant for plan, report in zip(plans[2:], faulty, strict=True) if report.wrong] == list(MUTANTS)[1:]
