@@ -18,17 +18,15 @@ from typing import NoReturn
 from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.extraction.sandbox.answers import write_answer
 from asset_pipeline.extraction.sandbox.confine import confine
-from asset_pipeline.extraction.sandbox.orders import request_from_json
 from asset_pipeline.extraction.sandbox.protocol import Exit, Order, Task
 
 
-def become_decoder(order: Order, parent: int, filters: Collection[str]) -> NoReturn:
-    """Carry out ``order`` in this freshly forked process, caged by ``filters``, and end it."""
+def become_decoder(order: Order, request: Request, parent: int, filters: Collection[str]) -> NoReturn:
+    """Carry out ``order`` for ``request`` in this freshly forked process, caged by ``filters``, and end it."""
     status = Exit.NOT_CONFINED
     try:
         for number in (signal.SIGCHLD, signal.SIGINT, signal.SIGTERM):
             signal.signal(number, signal.SIG_DFL)
-        request = request_from_json(order.request)
         confine(
             request.document,
             request.out,

@@ -27,7 +27,7 @@ from asset_pipeline.extraction.sandbox.kernel import (
 )
 from asset_pipeline.extraction.sandbox.landlock import landlock_version, restrict_files
 from asset_pipeline.extraction.sandbox.protocol import LANDLOCK, SECCOMP
-from asset_pipeline.extraction.sandbox.seccomp import is_known_here, restrict_calls
+from asset_pipeline.extraction.sandbox.seccomp import is_known_here, prepare, restrict_calls
 
 OPEN_FILES = 64
 # The kernel's clock counts CPU time of a busy process and of its exit; the deadline itself is wall time.
@@ -42,12 +42,15 @@ def die_with_parent(expected_parent: int) -> None:
 
 
 def probe(wanted: Collection[str]) -> frozenset[str]:
-    """Which of the ``wanted`` filters this kernel puts on, tried in a process that then ends."""
+    """Which of the ``wanted`` filters this kernel puts on, tried in a process that then ends; made ready for others."""
     trials: dict[str, tuple[bool, Callable[[], None]]] = {
         LANDLOCK: (landlock_version() > 0, lambda: restrict_files(None, None)),
         SECCOMP: (is_known_here(), restrict_calls),
     }
-    return frozenset(name for name, (known, put_on) in trials.items() if name in wanted and known and _works(put_on))
+    works = frozenset(name for name, (known, put_on) in trials.items() if name in wanted and known and _works(put_on))
+    if SECCOMP in works:
+        prepare()
+    return works
 
 
 def describe_cage(filters: Collection[str]) -> str:

@@ -89,17 +89,7 @@ class ZygoteLine:
         process: subprocess.Popen[bytes] | None = None
         try:
             with theirs:
-                process = subprocess.Popen(
-                    [sys.executable, "-P", "-m", _ZYGOTE, str(theirs.fileno()), str(os.getpid())],
-                    pass_fds=[theirs.fileno()],
-                    env=_environment(),
-                    cwd="/",
-                    stdin=subprocess.DEVNULL,
-                    # A decoder's chatter may hold words of the document.
-                    stdout=subprocess.DEVNULL,
-                    stderr=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
+                process = _start_process(theirs)
             with self._ours.makefile("rb") as lines:
                 for line in lines:
                     self._hear(json.loads(line))
@@ -135,6 +125,21 @@ class ZygoteLine:
             ending.set_exception(DecoderLost(Reason.DECODER_CRASHED, "the zygote is gone"))
 
 
+def _start_process(theirs: socket.socket) -> subprocess.Popen[bytes]:
+    """A process of its own for the zygote, which speaks on ``theirs``."""
+    return subprocess.Popen(
+        [sys.executable, "-P", "-m", _ZYGOTE, str(theirs.fileno()), str(os.getpid())],
+        pass_fds=[theirs.fileno()],
+        env=_environment(),
+        cwd="/",
+        stdin=subprocess.DEVNULL,
+        # A decoder's chatter may hold words of the document.
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
 def _environment() -> dict[str, str]:
     """What a decoder may know of its surroundings: where to find programs and modules, no credentials."""
     package_root = Path(asset_pipeline.__file__).resolve().parents[1]
@@ -154,5 +159,7 @@ def _environment() -> dict[str, str]:
         # what inflates piece by piece.
         "MALLOC_MMAP_THRESHOLD_": str(32 * 1024 * 1024),
         "MALLOC_TRIM_THRESHOLD_": str(64 * 1024 * 1024),
+        # The heap grows by pages of 2 MB where the kernel gives them on request: a decoder begins with none of its own.
+        "GLIBC_TUNABLES": "glibc.malloc.hugetlb=1",
         "PYDANTIC_DISABLE_PLUGINS": "1",  # looking for some reads the metadata of every installed library
     }

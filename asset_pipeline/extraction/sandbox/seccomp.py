@@ -15,6 +15,7 @@ import os
 import struct
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 
 from asset_pipeline.extraction.sandbox.kernel import PR_SET_SECCOMP, check, prctl
 
@@ -62,8 +63,24 @@ class _Argument:
     has: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Call:
+    """A call, by its number on both machines, allowed only with one argument as given; else ``error``."""
+
+    numbers: tuple[int | None, int | None]
+    argument: _Argument
+    error: int
+
+
 _CLONE_THREAD = 0x10000
 _TCGETS, _FIOCLEX, _FIONCLEX = 0x5401, 0x5451, 0x5450
+
+_CONDITIONAL = (
+    # A thread of its own, never a process. clone3 hides its flags from a filter: glibc then takes clone.
+    _Call((56, 220), _Argument(0, (_CLONE_THREAD,), has=True), errno.EPERM),
+    _Call((302, 261), _Argument(2, (0,)), errno.EPERM),  # prlimit64: reading limits, not setting them
+    _Call((16, 29), _Argument(1, (_TCGETS, _FIOCLEX, _FIONCLEX)), errno.ENOTTY),  # ioctl
+)
 
 # Filter code: see linux/filter.h and linux/seccomp.h.
 _LOAD, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
@@ -72,6 +89,8 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16
 _MODE_FILTER = 2
 
 _Line = tuple[int, int, int, int]
+_LINE = struct.Struct("=HBBI")
+_REFUSE: _Line = (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)
 
 
 def is_known_here() -> bool:
@@ -81,28 +100,29 @@ def is_known_here() -> bool:
 
 def restrict_calls() -> None:
     """Leave this process the calls of the list. Cannot be undone; no-new-privileges must be set. Raises OSError."""
-    program = _program(os.uname().machine, os.getpid())
-    code = b"".join(struct.pack("=HBBI", *line) for line in program)
+    machine = os.uname().machine
+    own = [line for call in _own_calls(os.getpid()) for line in _conditional(call, machine)]
+    code = _shared_code(machine) + _packed([*own, _REFUSE])
     memory = ctypes.create_string_buffer(code, len(code))
     # struct sock_fprog: a length and, after padding, an address.
-    head = ctypes.create_string_buffer(struct.pack("@HP", len(program), ctypes.addressof(memory)))
+    head = ctypes.create_string_buffer(struct.pack("@HP", len(code) // _LINE.size, ctypes.addressof(memory)))
     check(prctl(PR_SET_SECCOMP, _MODE_FILTER, ctypes.byref(head)))
 
 
-def _conditional(pid: int) -> dict[str, tuple[tuple[int | None, int | None], _Argument, int]]:
-    """Calls allowed only with one argument as given; else the error number at the end."""
+def prepare() -> None:
+    """Write down what is the same in every process: once, before it is forked."""
+    _shared_code(os.uname().machine)
+
+
+def _own_calls(pid: int) -> list[_Call]:
+    """Allowed only where their first argument is this process."""
     me = _Argument(0, (pid,))
-    return {
-        "kill": ((62, 129), me, errno.EPERM),
-        "tgkill": ((234, 131), me, errno.EPERM),
-        # A thread of its own, never a process. clone3 hides its flags from a filter: glibc then takes clone.
-        "clone": ((56, 220), _Argument(0, (_CLONE_THREAD,), has=True), errno.EPERM),
-        "prlimit64": ((302, 261), _Argument(2, (0,)), errno.EPERM),  # reading limits, not setting them
-        "ioctl": ((16, 29), _Argument(1, (_TCGETS, _FIOCLEX, _FIONCLEX)), errno.ENOTTY),
-    }
+    return [_Call((62, 129), me, errno.EPERM), _Call((234, 131), me, errno.EPERM)]  # kill, tgkill
 
 
-def _program(machine: str, pid: int) -> list[_Line]:
+@cache
+def _shared_code(machine: str) -> bytes:
+    """The filter of all processes, without its end: what it does not answer goes on to the lines of one process."""
     architecture, column = _ARCHITECTURES[machine]
     lines: list[_Line] = [
         (_LOAD, 0, 0, _ARCHITECTURE),
@@ -112,15 +132,22 @@ def _program(machine: str, pid: int) -> list[_Line]:
     ]
     if machine == "x86_64":
         lines += [(_AT_LEAST, 0, 1, _X32), (_RETURN, 0, 0, _KILL_PROCESS)]
-    for numbers, argument, error in _conditional(pid).values():
-        number = numbers[column]
-        if number is not None:
-            lines += _if_call(number, _check_argument(argument, error))
+    for call in _CONDITIONAL:
+        lines += _conditional(call, machine)
     for numbers in ALLOWED.values():
         number = numbers[column]
         if number is not None:
             lines += _if_call(number, [(_RETURN, 0, 0, _ALLOW)])
-    return [*lines, (_RETURN, 0, 0, _ERRNO | errno.ENOSYS)]
+    return _packed(lines)
+
+
+def _conditional(call: _Call, machine: str) -> Iterable[_Line]:
+    number = call.numbers[_ARCHITECTURES[machine][1]]
+    return [] if number is None else _if_call(number, _check_argument(call.argument, call.error))
+
+
+def _packed(lines: Iterable[_Line]) -> bytes:
+    return b"".join(_LINE.pack(*line) for line in lines)
 
 
 def _if_call(number: int, then: list[_Line]) -> Iterable[_Line]:

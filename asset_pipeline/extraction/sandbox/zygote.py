@@ -23,6 +23,7 @@ from asset_pipeline.extraction.engine import ENGINES
 from asset_pipeline.extraction.sandbox.child import become_decoder
 from asset_pipeline.extraction.sandbox.confine import describe_cage, die_with_parent, probe
 from asset_pipeline.extraction.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prctl
+from asset_pipeline.extraction.sandbox.orders import request_from_json
 from asset_pipeline.extraction.sandbox.protocol import Ending, Hello, Order, Ready, to_line
 from asset_pipeline.extraction.sandbox.warm import warm_up
 
@@ -31,7 +32,9 @@ SAMPLE_SECONDS = 0.05
 
 @dataclass(slots=True)
 class _Decoder:
-    order: Order
+    """What is kept of an order: not its request, which a decoder forked meanwhile could read."""
+
+    number: int
     deadline: float
     late: bool = False
     peak_address_space: int = 0
@@ -121,12 +124,12 @@ class Zygote:
         if _threads() != 1:
             # A fork would carry over one thread and the locks of all: better no decoder at all.
             raise SystemExit("The zygote has more than one thread.")
-        parent = os.getpid()
+        request, parent = request_from_json(order.request), os.getpid()
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
-            become_decoder(order, parent, self._filters)
-        self._decoders[pid] = _Decoder(order, deadline=time.monotonic() + order.seconds)
+            become_decoder(order, request, parent, self._filters)
+        self._decoders[pid] = _Decoder(order.number, deadline=time.monotonic() + order.seconds)
 
     def _warm_up(self, name: str) -> None:
         if name not in self._warm:
@@ -144,7 +147,7 @@ class Zygote:
             if decoder is None:
                 continue
             ending = Ending(
-                number=decoder.order.number,
+                number=decoder.number,
                 status=os.waitstatus_to_exitcode(code),
                 late=decoder.late,
                 peak_address_space=decoder.peak_address_space,
