@@ -38,6 +38,8 @@ REPORT_FILE = "report.json"
 _SMALLEST_RANGE = 8
 _SHORT_PARTS = 5
 _LONGEST_RANGE = 400
+# Of a document no larger than this, pages are read before it is asked how many there are: there are hardly more.
+_SMALL_BYTES = 1024 * 1024
 _PIECE = 1024 * 1024
 _NOT_YET = "0" * 64
 """Stands for the document's digest in what decoders are asked and answer, as they need not wait for it."""
@@ -132,14 +134,15 @@ def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
     )
 
 
-def split_pages(pages: int, workers: int) -> list[tuple[int, int]]:
-    """Page ranges for ``workers``: long ones, then as many short ones, none shorter than it is worth.
+def split_pages(pages: int, workers: int, *, first: int = 1) -> list[tuple[int, int]]:
+    """Ranges of the pages from ``first`` on: long ones, then as many short ones, none shorter than it is worth.
 
     The short ones even out what the long ones took, and nobody waits long for the last answer to be checked.
     """
-    short = max(_SMALLEST_RANGE, min(math.ceil(pages / (workers * _SHORT_PARTS)), _LONGEST_RANGE // 4))
-    long = max(short, min(math.ceil(pages / workers) - short, _LONGEST_RANGE))
-    ranges, first = [], 1
+    left = pages - first + 1
+    short = max(_SMALLEST_RANGE, min(math.ceil(left / (workers * _SHORT_PARTS)), _LONGEST_RANGE // 4))
+    long = max(short, min(math.ceil(left / workers) - short, _LONGEST_RANGE))
+    ranges = []
     while first <= pages:
         length = long if pages - first + 1 > workers * short else short
         ranges.append((first, min(first + length - 1, pages)))
@@ -163,16 +166,19 @@ class _Reading:
         began = time.monotonic()
         self.deadline = began + self.request.policy.limits.document_seconds
         try:
-            inspection = self.pool.inspect(self.engine, self.request)
+            parts = self._read_ahead() if self.source.bytes <= _SMALL_BYTES else []
+            if not parts:
+                inspection = self.pool.inspect(self.engine, self.request)
+                self.source = inspection.source
+                if inspection.outcome is not None:
+                    return self._refused(inspection.outcome)
         except DecoderLost as lost:
             return self._refused(lost.reason)
-        self.source = inspection.source
-        if inspection.outcome is not None:
-            return self._refused(inspection.outcome)
-        ranges = split_pages(inspection.source.pages or 1, workers)
+        read = parts[-1].pages[-1].page if parts else 0
+        ranges = split_pages(self.source.pages or 1, workers, first=read + 1)
         # One caller more than decoders: an answer is checked while its decoder's place is taken by the next.
         with ThreadPoolExecutor(workers + 1, thread_name_prefix="reading") as callers:
-            parts = [part for found in callers.map(self._read_range, ranges) for part in found]
+            parts += [part for found in callers.map(self._read_range, ranges) for part in found]
         decoded = _milliseconds(began)
         refused = next((part.outcome for part in parts if part.outcome != "ok"), None)
         if refused is not None:
@@ -182,6 +188,22 @@ class _Reading:
         self._publish({picture.file for picture in merged.pictures})
         timings = Timings(decode=decoded, publish=_milliseconds(began))
         return merged.model_copy(update={"timings_ms": timings})
+
+    def _read_ahead(self) -> list[Extraction]:
+        """The first pages, before it is known how many there are; nothing where that goes wrong.
+
+        Raises DecoderLost where the time for the document is over.
+        """
+        try:
+            part = self._read_pages(1, _SMALLEST_RANGE)
+        except DecoderLost as lost:
+            if lost.reason is Reason.DEADLINE_EXCEEDED:
+                raise
+            return []
+        if part.outcome != "ok" or not part.pages:
+            return []
+        self.source = part.source
+        return [part]
 
     def _read_range(self, pages: tuple[int, int]) -> list[Extraction]:
         first, last = pages
@@ -199,7 +221,7 @@ class _Reading:
         if left <= 0:
             raise DecoderLost(Reason.DEADLINE_EXCEEDED)
         out = self.request.out / f"{first}-{last}"
-        out.mkdir()
+        out.mkdir(exist_ok=True)  # a decoder was lost over it
         return self.pool.extract(self.engine, replace(self.request, out=out, first=first, last=last), seconds=left)
 
     def _lost_page(self, page: int, reason: Reason) -> Extraction:

@@ -45,7 +45,7 @@ from asset_pipeline.validation.packages import DOCX, MAIN_PARTS, PPTX, XLSX
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 2
+REVISION = 3
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 _ALL = 1 - 1e-6
@@ -185,13 +185,14 @@ def _row(
 ) -> Placement:
     height = unit.box[3] if unit.box else 0.0
     matrix = placed.matrix(height)
-    box = bounds(move(matrix, UNIT_SQUARE))
     visible, region = placed.seen(unit.box, height)
     whole = visible > _ALL
     shown = visible > 0 and not (placed.hidden or unit.hidden)
     turn, mirrored = orientation(matrix, 0)
     laid = Laid(turn, mirrored, WHOLE if whole or not region else unit_crop(matrix, region), shown)
     rendered = files.render(placed.part, placed.reason, laid)
+    matrix = placed.fitted(rendered.width, rendered.height).matrix(height)
+    box = bounds(move(matrix, UNIT_SQUARE))
     flags = {
         Flag.CLIPPED: 0 < visible <= _ALL,
         Flag.NOT_VISIBLE: not shown,

@@ -26,15 +26,15 @@ _PREFIXES = {
 _NOTHING: frozenset[str] = frozenset()
 
 
-def read_markup(data: bytes, limits: Limits, *, skip: Collection[str] = _NOTHING) -> Element:
-    """The root element of ``data``. What is inside elements named in ``skip`` is left out.
+def read_markup(data: bytes, limits: Limits, *, skip: Collection[str] = _NOTHING, unless: str | None = None) -> Element:
+    """The root element of ``data`` without elements named in ``skip``, except those with an attribute ``unless``.
 
     Raises Refusal: ``malformed_document`` for what is no XML or has a DTD, else the exceeded bound.
     """
     if len(data) > limits.content_bytes:
         raise Refusal(Reason.CONTENT_BUDGET_EXCEEDED)
     try:
-        parser = DefusedXMLParser(target=_Target(limits.objects, frozenset(skip)), forbid_dtd=True)
+        parser = DefusedXMLParser(target=_Target(limits.objects, frozenset(skip), unless), forbid_dtd=True)
         parser.feed(data)
         root: Element = parser.close()
     except (ParseError, DefusedXmlException, LookupError, ValueError):
@@ -50,10 +50,11 @@ def local(name: str) -> str:
 class _Target:
     """Builds the tree that ``read_markup`` describes while the parser reads."""
 
-    def __init__(self, most: int, skip: frozenset[str]) -> None:
+    def __init__(self, most: int, skip: frozenset[str], unless: str | None) -> None:
         self._builder = TreeBuilder()
         self._left = most
         self._skip = skip
+        self._unless = unless
         self._depth = 0
         self._skipping = 0
 
@@ -62,7 +63,7 @@ class _Target:
         if self._depth > MAX_DEPTH:
             raise Refusal(Reason.STRUCTURE_TOO_DEEP, "XML")
         name = local(tag)
-        if self._skipping or name in self._skip:
+        if self._skipping or (name in self._skip and self._unless not in attributes):
             self._skipping += 1
             return
         self._left -= 1

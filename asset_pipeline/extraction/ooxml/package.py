@@ -84,14 +84,14 @@ class Package:
             raise Refusal(Reason.TRUNCATED_STREAM)
         return data
 
-    def markup(self, name: str, *, skip: frozenset[str] = frozenset()) -> Element:
-        """The root element of an XML part. Raises Refusal, ``malformed_document`` where it does not come."""
+    def markup(self, name: str, *, skip: frozenset[str] = frozenset(), unless: str | None = None) -> Element:
+        """The root element of an XML part (see ``read_markup``). Raises Refusal: ``malformed_document`` without one."""
         try:
             data = self.read(name, self.limits.content_bytes, Reason.CONTENT_BUDGET_EXCEEDED)
         except Refusal as refusal:
             unsound = refusal.reason is not Reason.CONTENT_BUDGET_EXCEEDED
             raise Refusal(Reason.MALFORMED_DOCUMENT if unsound else refusal.reason) from None
-        return read_markup(data, self.limits, skip=skip)
+        return read_markup(data, self.limits, skip=skip, unless=unless)
 
     def content_type(self, name: str) -> str | None:
         """The type that the package gives a part, None where it gives none."""

@@ -8,7 +8,7 @@ of office documents and of PDF pages mean the same.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from asset_pipeline.errors import Refusal
@@ -41,7 +41,8 @@ class Placed:
     """One picture of one unit. ``part`` holds its bytes; ``reason`` says why there are none.
 
     ``frame`` maps the picture's unit square (top left origin) to the unit's points (top left origin),
-    ``window`` is the region of its shape there, all that is ever seen of it.
+    ``window`` is the region of its shape there, all that is ever seen of it. One that ``fits`` keeps its
+    proportions, in the middle of its frame.
     """
 
     kind: Kind
@@ -49,10 +50,21 @@ class Placed:
     reason: Reason | None
     frame: Six
     window: Polygon
+    fits: bool = False
     hidden: bool = False
     flags: frozenset[Flag] = frozenset()
     alt: str | None = None
     caption: str | None = None
+
+    def fitted(self, width: int, height: int) -> Placed:
+        """Where it lies once its size in pixels is known."""
+        across, _, _, down, x, y = self.frame
+        if not self.fits or min(width, height, across, down) <= 0:
+            return self
+        scale = min(across / width, down / height)
+        wide, high = width * scale, height * scale
+        frame = box_frame(x + (across - wide) / 2, y + (down - high) / 2, wide, high)
+        return replace(self, frame=frame, window=window_of(frame))
 
     def matrix(self, height: float) -> Six:
         """Unit square, y upwards, to user space of a page ``height`` points high."""

@@ -1,31 +1,40 @@
 """Spreadsheets: the pictures of each sheet, in the order of the tabs.
 
-Cells are not read: pictures hang on the sheet, through its drawing, its background, previews of embedded
-objects and, in the page header and footer, old drawings. Positions and sizes are those that the drawing
-states in absolute measure; an anchor that states cells only is measured with the sheet's own columns and
-rows. A hidden sheet is read and not shown.
+Of cells only those are read whose value is a picture; others hang on the sheet, through its drawing, its
+background, previews of embedded objects and, in the page header and footer, old drawings. Positions and sizes
+are those that the drawing states in absolute measure; a cell, or an anchor that states cells only, is measured
+with the sheet's own columns and rows. A hidden sheet is read and not shown.
 """
 
 from __future__ import annotations
 
+import re
+from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import accumulate
 from xml.etree.ElementTree import Element
 
-from asset_pipeline.extraction.ooxml.drawing import Shapes, Transform, first_that_draws, number
+from asset_pipeline.extraction.ooxml.cell_pictures import CellPictures
+from asset_pipeline.extraction.ooxml.drawing import Shapes, Transform, first_that_draws, number, source_of
 from asset_pipeline.extraction.ooxml.package import Package
-from asset_pipeline.extraction.ooxml.placed import EMU, EMU_PER_POINT, Sink, Unit, box_frame
+from asset_pipeline.extraction.ooxml.placed import EMU, EMU_PER_POINT, Placed, Sink, Unit, box_frame, window_of
 from asset_pipeline.extraction.ooxml.vml import VmlShapes
 from asset_pipeline.extraction.pdf.geometry import multiply
-from asset_pipeline.model import Kind
+from asset_pipeline.model import Four, Kind
 
 _ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
-_CELLS = frozenset({"c"})
+_CELLS = frozenset({"c", "f", "is", "v"})
+_VALUE = "vm"
+"""Where a cell names what its value is beside the number or text that older programs show."""
+
+_REFERENCE = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
 _DEFAULT_CHARACTERS, _DEFAULT_HEIGHT = 8.43, 15.0
 _POINTS_PER_CHARACTER, _PADDING = 5.25, 3.75
 """Width of a digit and of a cell's padding in the default font (7 and 5 pixels at 96 dpi)."""
 
 _MOST_CELLS = 1_048_576
+_NOWHERE = (0.0, 0.0, 0.0, 0.0)
 
 
 class Workbook:
@@ -36,6 +45,7 @@ class Workbook:
         root = package.markup(main)
         self._sheets = list(root.iterfind("sheets/sheet"))
         self._main = main
+        self._values = CellPictures(package, main)
 
     def __len__(self) -> int:
         return len(self._sheets)
@@ -44,13 +54,14 @@ class Workbook:
         """The pictures of a sheet. Raises Refusal where it cannot be read."""
         entry = self._sheets[index]
         part = self._package.part_of(self._main, entry.get("r:id")) or ""
-        root = self._package.markup(part, skip=_CELLS)
+        root = self._package.markup(part, skip=_CELLS, unless=_VALUE if self._values else None)
         hidden = entry.get("state") in ("hidden", "veryHidden")
         sink = Sink(self._package.limits.placements)
         grid = _Grid.of(root)
         background = root.find("picture")
         if background is not None:
             _add(self._package, part, sink, background.get("r:id"), hidden, Kind.PATTERN)
+        self._cells(root, sink, hidden, grid)
         for drawing in root.iterfind("drawing"):
             self._drawing(self._package.part_of(part, drawing.get("r:id")), sink, hidden, grid)
         objects = self._objects(root, part, sink, hidden, grid)
@@ -60,6 +71,31 @@ class Workbook:
             if source is not None and not (objects and name == "legacyDrawing"):
                 VmlShapes(self._package, source, sink, hidden).walk(self._package.markup(source))
         return Unit("sheet", entry.get("name"), None, hidden, sink.placed)
+
+    def _cells(self, root: Element, sink: Sink, hidden: bool, grid: _Grid) -> None:
+        merged = {
+            row.get("ref", "").partition(":")[0]: row.get("ref", "") for row in root.iterfind("mergeCells/mergeCell")
+        }
+        for cell in root.iterfind("sheetData/row/c"):
+            picture = self._values.find(cell.get(_VALUE))
+            if picture is None:
+                continue
+            place = cell.get("r", "")
+            box = grid.cells(merged.get(place, place))
+            part, reason = source_of(self._package, picture.part, picture.id)
+            frame = box_frame(*(box or _NOWHERE))
+            sink.add(
+                Placed(
+                    kind=Kind.RASTER,
+                    part=part,
+                    reason=reason,
+                    frame=frame,
+                    window=window_of(frame),
+                    fits=True,
+                    hidden=hidden or (box is not None and not (box[2] and box[3])),
+                    alt=picture.alt,
+                )
+            )
 
     def _drawing(self, part: str | None, sink: Sink, hidden: bool, grid: _Grid) -> None:
         if part is not None:
@@ -91,6 +127,8 @@ class _Grid:
     height: float = _DEFAULT_HEIGHT
     columns: list[tuple[int, int, float]] = field(default_factory=list)
     rows: dict[int, float] = field(default_factory=dict)
+    _more: tuple[list[int], list[float]] | None = None
+    """Numbers of the rows that differ, and by how much all before each do together."""
 
     @classmethod
     def of(cls, root: Element) -> _Grid:
@@ -124,6 +162,16 @@ class _Grid:
         right, bottom = self._point(end)
         return (x, y, max(0.0, right - x), max(0.0, bottom - y)), 0.0, False, False
 
+    def cells(self, reference: str) -> Four | None:
+        """Left, top, width and height in points of a cell or a range of cells; None for what is neither."""
+        corners = [_REFERENCE.fullmatch(end) for end in reference.split(":")]
+        places = [(_column(found[1]), int(found[2])) for found in corners if found]
+        if not places:
+            return None
+        (column, row), (last_column, last_row) = places[0], places[-1]
+        left, top = self._left(column - 1), self._top(row - 1)
+        return left, top, max(0.0, self._left(last_column) - left), max(0.0, self._top(last_row) - top)
+
     def _point(self, element: Element) -> tuple[float, float]:
         column, row = (_index(element.findtext(name)) for name in ("col", "row"))
         across, down = number(element.findtext("colOff")), number(element.findtext("rowOff"))
@@ -136,7 +184,12 @@ class _Grid:
         return left
 
     def _top(self, row: int) -> float:
-        return row * self.height + sum(high - self.height for number_, high in self.rows.items() if number_ <= row)
+        if self._more is None:  # a sheet may have ten thousand pictures in as many rows
+            numbers = sorted(self.rows)
+            more = accumulate((self.rows[number_] - self.height for number_ in numbers), initial=0.0)
+            self._more = numbers, list(more)
+        numbers, sums = self._more
+        return row * self.height + sums[bisect_right(numbers, row)]
 
 
 def _at(box: Transform | None, _: Element) -> Transform | None:
@@ -155,6 +208,14 @@ def _add(
     holder.append(fill)
     x, y, width, height = box[0] if box is not None else (0.0, 0.0, 0.0, 0.0)
     Shapes(package, part, sink, hidden=hidden).fill(holder, multiply(box_frame(x, y, width, height), EMU))
+
+
+def _column(letters: str) -> int:
+    """Number of a column, A being 1."""
+    number_ = 0
+    for letter in letters.upper():
+        number_ = number_ * 26 + ord(letter) - ord("A") + 1
+    return number_
 
 
 def _index(text: str | None) -> int:

@@ -3,7 +3,8 @@
 What a slide shows comes from three parts, painted in this order: its master, its layout, itself; above a
 background that is the nearest one stated. A logo on a master is therefore a placement of every slide that
 shows it: the archive keeps one object, and repeats are counted as such. A slide that is skipped in the
-show is read and not shown. Notes are no part of a slide.
+show is read and not shown. Notes are no part of a slide: where they have pictures, they are units of their own
+behind all slides, as the notes page is printed, with its master.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.ooxml.drawing import Shapes, Transform, number, placeholder_of, read_transform
 from asset_pipeline.extraction.ooxml.package import Package
 from asset_pipeline.extraction.ooxml.placed import EMU, EMU_PER_POINT, Sink, Unit, box_frame
-from asset_pipeline.model import Six
+from asset_pipeline.model import Four, Six
 from asset_pipeline.reasons import Reason
 
 _NO = ("0", "false", "off")
 _FIRST_BACKGROUND = 1_001
 """Index of the first background fill of a theme."""
+
+_DRAWN = frozenset({"image", "chart", "diagramData"})
+"""Kinds of relationships of a part that may draw a picture."""
 
 _TITLES = {"ctrTitle": "title", "subTitle": "body"}
 
@@ -47,32 +51,64 @@ class Presentation:
     def __init__(self, package: Package, main: str) -> None:
         self._package = package
         root = package.markup(main)
-        size = root.find("sldSz")
-        self._width = number(size.get("cx")) / EMU_PER_POINT if size is not None else 0.0
-        self._height = number(size.get("cy")) / EMU_PER_POINT if size is not None else 0.0
+        self._size = _size(root.find("sldSz"))
+        self._notes_size = _size(root.find("notesSz"))
         self._first = int(number(root.get("firstSlideNum", "1")))
         self._slides = [package.part_of(main, row.get("r:id")) or "" for row in root.iterfind("sldIdLst/sldId")]
         self._known: dict[str, _Sheet | None] = {}
+        self._notes = self._find_notes()
 
     def __len__(self) -> int:
-        return len(self._slides)
+        return len(self._slides) + len(self._notes)
 
     def read(self, index: int) -> Unit:
-        """The pictures of a slide. Raises Refusal where it cannot be read."""
+        """The pictures of a slide or of its notes. Raises Refusal where they cannot be read."""
+        if index >= len(self._slides):
+            return self._read_notes(*self._notes[index - len(self._slides)])
         part = self._slides[index]
         slide = _Sheet(part, self._package.markup(part))
         layout = self._behind(slide, "slideLayout")
         master = self._behind(layout, "slideMaster")
         hidden = slide.root.get("show") in _NO
         sink = Sink(self._package.limits.placements)
-        self._background([slide, layout, master], sink, hidden)
+        self._background([slide, layout, master], sink, hidden, self._size)
         if master is not None and layout is not None and slide.shows_master and layout.shows_master:
             self._shapes(master, sink, hidden, behind=True)
         if layout is not None and slide.shows_master:
             self._shapes(layout, sink, hidden, behind=True)
         self._shapes(slide, sink, hidden, places=_Places([sheet for sheet in (layout, master) if sheet]))
-        box = (0.0, 0.0, self._width, self._height) if self._width and self._height else None
-        return Unit("slide", str(self._first + index), box, hidden, sink.placed)
+        return Unit("slide", str(self._first + index), _box(self._size), hidden, sink.placed)
+
+    def _read_notes(self, index: int, part: str) -> Unit:
+        notes = _Sheet(part, self._package.markup(part))
+        master = self._behind(notes, "notesMaster")
+        sink = Sink(self._package.limits.placements)
+        self._background([notes, master], sink, False, self._notes_size)
+        if master is not None and notes.shows_master:
+            self._shapes(master, sink, False, behind=True)
+        self._shapes(notes, sink, False, places=_Places([master] if master else []))
+        return Unit("part", f"notes of slide {self._first + index}", _box(self._notes_size), placed=sink.placed)
+
+    def _find_notes(self) -> list[tuple[int, str]]:
+        """Slides, counted from 0, whose notes may have pictures, and the parts of these notes."""
+        return [
+            (index, part)
+            for index, slide in enumerate(self._slides)
+            for part in self._parts_of(slide, "notesSlide")[:1]
+            if any(self._may_draw(sheet) for sheet in (part, *self._parts_of(part, "notesMaster")[:1]))
+        ]
+
+    def _may_draw(self, part: str) -> bool:
+        try:
+            return any(row.kind in _DRAWN for row in self._package.relations(part).values())
+        except Refusal:
+            return True  # reading it tells why
+
+    def _parts_of(self, part: str, kind: str) -> list[str]:
+        try:
+            return self._package.parts_of(part, kind)
+        except Refusal:
+            return []  # reading it tells why
 
     def _shapes(
         self, sheet: _Sheet, sink: Sink, hidden: bool, *, behind: bool = False, places: _Places | None = None
@@ -81,9 +117,9 @@ class Presentation:
             reader = Shapes(self._package, sheet.part, sink, hidden=hidden, places=places, skips_placeholders=behind)
             reader.walk(sheet.tree, EMU)
 
-    def _background(self, sheets: list[_Sheet | None], sink: Sink, hidden: bool) -> None:
+    def _background(self, sheets: list[_Sheet | None], sink: Sink, hidden: bool, size: tuple[float, float]) -> None:
         """The nearest background that is stated, where it is a picture; nothing shows through it."""
-        whole: Six = box_frame(0.0, 0.0, self._width, self._height)
+        whole: Six = box_frame(0.0, 0.0, *size)
         for sheet in sheets:
             stated = sheet.root.find("cSld/bg") if sheet is not None else None
             if sheet is None or stated is None:
@@ -142,6 +178,18 @@ class _Places:
         if holder is None:
             return None
         return self._by_index.get(holder.get("idx", "0")) or self._by_kind.get(_kind(holder))
+
+
+def _size(element: Element | None) -> tuple[float, float]:
+    """Width and height in points."""
+    if element is None:
+        return 0.0, 0.0
+    return number(element.get("cx")) / EMU_PER_POINT, number(element.get("cy")) / EMU_PER_POINT
+
+
+def _box(size: tuple[float, float]) -> Four | None:
+    """What clips a slide; None where it states no size."""
+    return (0.0, 0.0, *size) if all(size) else None
 
 
 def _kind(holder: Element) -> str:

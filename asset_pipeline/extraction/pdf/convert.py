@@ -66,7 +66,8 @@ def to_shown(codes: Codes, bits: int, space: Space, decode: tuple[float, ...] | 
         table = colour_samples(pack(ramp, depth), count, 1, depth, space, decode)[0]
         return _drop_gray(table)[to_eight(codes, bits)[:, :, 0] if bits == 16 else codes[:, :, 0]]
     height, width = codes.shape[:2]
-    if bits == 16:  # PDFium keeps the high byte as well; half the memory
+    # PDFium keeps the high byte as well; half the memory. But Lab of 8 bits it reads without its Range.
+    if bits == 16 and space.family != "Lab":
         codes, bits = to_eight(codes, bits), 8
     rows = max(1, _BAND // max(1, width * space.components))
     bands = [

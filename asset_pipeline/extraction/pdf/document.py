@@ -21,7 +21,8 @@ from pikepdf.settings import set_qpdf_limits
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.engine import Request
-from asset_pipeline.extraction.pdf.resources import entry
+from asset_pipeline.extraction.pdf.lost_pages import TOO_DEEP, keep_places, left_out
+from asset_pipeline.extraction.pdf.resources import Key, entry
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
@@ -39,18 +40,27 @@ _TOO_DEEP = re.compile(rb"(?:(?:\[|<<)\s*+(?:/[^\s\[\]<>()/%{}]*+\s*+)?+){500}")
 _AS_IT_IS: dict[str, Any] = {"inherit_page_attributes": False}
 
 
+_DEEP_TREE = "structure too deeply nested"
+
+
 @dataclass(frozen=True, slots=True)
 class OpenDocument:
-    """An open PDF. Valid inside the ``with`` block of ``open_document`` only."""
+    """An open PDF. Valid inside the ``with`` block of ``open_document`` only.
+
+    ``lost`` are numbers of pages that are nested too deep: of these is known that they are there. ``gaps`` says
+    that any object is, of which then nothing is known.
+    """
 
     pdf: pikepdf.Pdf
     pages: int
     encrypted: Encrypted
+    lost: frozenset[int] = frozenset()
+    gaps: bool = False
 
 
 _PAGE_TREE_FAULTS = {
     "Loop detected in /Pages": Reason.STRUCTURE_LOOP,
-    "structure too deeply nested": Reason.STRUCTURE_TOO_DEEP,
+    _DEEP_TREE: Reason.STRUCTURE_TOO_DEEP,
 }
 
 
@@ -61,18 +71,36 @@ class NeedsPassword(Refusal):
         super().__init__(Reason.ENCRYPTED)
 
 
+class _PagesLeftOutError(Exception):
+    """qpdf lists the pages without some that are nested too deep: their objects, none where the tree itself is."""
+
+    def __init__(self, objects: frozenset[Key]) -> None:
+        super().__init__()
+        self.objects = objects
+
+
 @contextmanager
 def open_document(request: Request) -> Iterator[OpenDocument]:
     """Open ``request.document``, closed on every way out. Raises Refusal with the reason for the document."""
     limit_qpdf(request.policy.limits)
     _check_signature(request)
-    try:
-        pdf, encrypted = _open(request)
-    except pikepdf.PikepdfError:
-        too_deep = _nests_too_deep(request.document)
-        raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document)) from None
+    dropped: frozenset[Key] | None = None
+    pdf, encrypted = _open(request)
     with pdf:
-        yield OpenDocument(pdf=pdf, pages=_count_pages(pdf, request), encrypted=encrypted)
+        try:
+            pages, gaps = _count_pages(pdf, request)
+        except _PagesLeftOutError as left_out:
+            dropped = left_out.objects
+        else:
+            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, gaps=gaps)
+    if dropped is not None:
+        with _open(request)[0] as pdf:
+            places = keep_places(pdf, dropped, request.policy.limits.pages)
+            pages, gaps = _count_pages(pdf, request, whole=False)
+            lost = frozenset(number for number, page in enumerate(pdf.pages, start=1) if page.objgen in places)
+            if len(lost) == pages:
+                raise Refusal(Reason.STRUCTURE_TOO_DEEP)
+            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, lost=lost, gaps=gaps)
 
 
 def limit_qpdf(limits: Limits) -> None:
@@ -99,6 +127,14 @@ def _check_signature(request: Request) -> None:
 
 
 def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
+    try:
+        return _open_with_password(request)
+    except pikepdf.PikepdfError:
+        too_deep = _nests_too_deep(request.document)
+        raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document)) from None
+
+
+def _open_with_password(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
     """The empty password first: with it, anybody may read, whatever an owner password forbids to change."""
     try:
         pdf = pikepdf.open(request.document, **_AS_IT_IS)
@@ -113,7 +149,11 @@ def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
         raise NeedsPassword from None
 
 
-def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
+def _count_pages(pdf: pikepdf.Pdf, request: Request, *, whole: bool = True) -> tuple[int, bool]:
+    """Pages of ``pdf``, and whether an object is nested too deep to be read.
+
+    Raises Refusal, and where the document must be ``whole`` _PagesLeftOutError.
+    """
     limits = request.policy.limits
     size = pdf.trailer.get("/Size")  # said by the index: asked first, because counting builds them all
     if (isinstance(size, int) and size - 1 > limits.objects) or len(pdf.objects) > limits.objects:
@@ -124,16 +164,21 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request) -> int:
         pages = len(pdf.pages)
     except pikepdf.PikepdfError as error:
         words = str(error)  # qpdf has no other way to say it, and they hold the path: they go nowhere
+        if whole and _DEEP_TREE in words:
+            raise _PagesLeftOutError(frozenset()) from None
         known = next((reason for phrase, reason in _PAGE_TREE_FAULTS.items() if phrase in words), None)
         raise Refusal(known or _unreadable(request.document)) from None
+    warnings = [str(warning) for warning in pdf.get_warnings()]
+    if whole and (dropped := left_out(warnings)):
+        raise _PagesLeftOutError(dropped)
+    too_deep = any(TOO_DEEP in warning for warning in warnings)  # of all objects, which were counted
     if pages == 0:
-        too_deep = any("parser-max-nesting" in str(warning) for warning in pdf.get_warnings())
         raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document))
     if pages > limits.pages:
         raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
-    if _is_cut_off(pdf, request.document):
+    if _is_cut_off(warnings, request.document):
         raise Refusal(Reason.TRUNCATED_DOCUMENT)
-    return pages
+    return pages, too_deep
 
 
 def _has_leaves_beyond(pdf: pikepdf.Pdf, most: int) -> bool:
@@ -159,13 +204,12 @@ def _has_leaves_beyond(pdf: pikepdf.Pdf, most: int) -> bool:
     return False
 
 
-def _is_cut_off(pdf: pikepdf.Pdf, document: Path) -> bool:
+def _is_cut_off(warnings: list[str], document: Path) -> bool:
     """Whether qpdf had to guess the index of a file whose end is missing.
 
     What it then finds is a part: later pages and their pictures would be missing without a word. A file
     whose index alone is damaged still has its end, and is read.
     """
-    warnings = [str(warning) for warning in pdf.get_warnings()]
     if not any("reconstruct" in warning for warning in warnings) or not _end_is_missing(document):
         return False
     if any("Pages tree includes non-dictionary" in warning for warning in warnings):

@@ -81,7 +81,8 @@ class PageDraws:
     holds what was found, or ``counted`` is False when drawing exceeded the budget. ``notes`` are faults
     that viewers pass over in silence as well, such as a form that draws itself. ``fills`` are those over
     pictures, of very many the first. ``writes`` and ``paints`` tell whether text, and whether a path or shading,
-    is painted anywhere: only where the walk went through is False certain."""
+    is painted anywhere: only where the walk went through is False certain. ``missed`` tells that something is drawn
+    by a name that names nothing."""
 
     page: int
     label: str | None
@@ -92,6 +93,7 @@ class PageDraws:
     fills: list[Fill] = field(default_factory=list)
     writes: bool = False
     paints: bool = False
+    missed: bool = False
     rotate: int = 0
     crop_box: Four = (0.0, 0.0, 612.0, 792.0)
 

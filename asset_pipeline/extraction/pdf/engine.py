@@ -39,7 +39,7 @@ from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 6
+REVISION = 7
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 
@@ -103,7 +103,9 @@ def _read_pages(document: OpenDocument, request: Request, gallery: Gallery, with
 
 def _read_page(reading: _Reading, number: int) -> Page:
     document, request = reading.document, reading.request
-    walked = _walk(document.pdf, number, request)
+    walked = _walk(document, number, request)
+    if walked.missed and document.gaps:
+        walked.notes.add(Reason.STRUCTURE_TOO_DEEP)
     unit = _user_unit(document.pdf, number)
     rows: list[Placement] = []
     # Of a page that is not accounted for nothing is decoded: its pictures would be a part without a whole.
@@ -174,9 +176,11 @@ def _page_reason(walked: PageDraws) -> Reason | None:
     return walked.reason or min(walked.notes, default=None)
 
 
-def _walk(pdf: pikepdf.Pdf, number: int, request: Request) -> PageDraws:
+def _walk(document: OpenDocument, number: int, request: Request) -> PageDraws:
     try:
-        return walk_page(pdf, number, request.policy.limits)
+        if number in document.lost:
+            raise Refusal(Reason.STRUCTURE_TOO_DEEP)
+        return walk_page(document.pdf, number, request.policy.limits)
     except Exception as error:  # noqa: BLE001 - the border of a page: no other page may suffer from it
         return PageDraws(page=number, label=None, reason=_reason(error), counted=False)
 

@@ -14,7 +14,7 @@ from statistics import median
 
 from asset_pipeline.extraction.pdf.figure_groups import around, near
 from asset_pipeline.extraction.pdf.figure_marks import Kind, Mark
-from asset_pipeline.extraction.pdf.figure_plots import has_cells, has_ticks
+from asset_pipeline.extraction.pdf.figure_plots import has_cells, has_ticks, is_field
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.geometry import overlap
 from asset_pipeline.model import Four
@@ -35,6 +35,7 @@ _SAMPLE = 600
 _FULL_OF_TEXT = 0.45
 _NEAR = 3.0
 _ALIKE = 0.15
+_FEW_WORDS = 0.1
 
 
 def is_figure(group: Sequence[Mark], texts: Sequence[Four], pictures: Sequence[Four], policy: Figures) -> bool:
@@ -225,10 +226,17 @@ def has_axes(group: Sequence[Mark], shortest: float) -> bool:
 
 
 def has_tones(group: Sequence[Mark], texts: Sequence[Four]) -> bool:
-    """A field of many filled boxes in many tones, as a heat map has; a striped table has few tones."""
-    tones = {mark.tone for mark in group if mark.shape is Shape.BOX and mark.filled}
-    cells = sum(mark.shape is Shape.BOX and mark.filled for mark in group)
-    return cells >= 20 and len(tones) >= 6 and len(texts) < cells / 2
+    """A field of many filled boxes in many tones, as a heat map has; a striped table has few tones.
+
+    Where hardly a word is among them fewer will do: nobody fills a table with colours alone.
+    """
+    cells = [mark for mark in group if mark.shape is Shape.BOX and mark.filled]
+    tones = {mark.tone for mark in cells}
+    if len(cells) >= 20 and len(tones) >= 6 and len(texts) < len(cells) / 2:
+        return True
+    if len(texts) > _FEW_WORDS * len(cells) or not is_field([cell.box for cell in cells]):
+        return False
+    return (len(cells) >= 20 and len(tones) >= 4) or (len(cells) >= 9 and len(tones) >= 6)
 
 
 def has_shadings(group: Sequence[Mark]) -> bool:

@@ -29,6 +29,8 @@ _FAINTEST = 8
 _FURTHEST = 1e6
 _CLEAR = -1
 _EDGES = 4
+_EDGES_OF_ONE = 8
+"""What is longer than this could as well be several paths: a curve, or all axes at once."""
 WHITE = 0xFFFFFF
 """The tone of whatever is too pale to be seen on paper."""
 
@@ -76,10 +78,12 @@ class Marks:
 
 
 def count_paths(page: Any, enough: int) -> int:
-    """Paths and shadings of ``page``, forms included; stops counting at ``enough``."""
+    """Paths and shadings of ``page``, forms included, a long path as several; stops counting at ``enough``."""
     found = 0
-    for kind, _, _, _ in _objects(page, [enough * 1000]):
+    for kind, thing, _, _ in _objects(page, [enough * 1000]):
         found += kind in (raw.FPDF_PAGEOBJ_PATH, raw.FPDF_PAGEOBJ_SHADING)
+        if kind == raw.FPDF_PAGEOBJ_PATH:
+            found += max(0, raw.FPDFPath_CountSegments(thing)) // _EDGES_OF_ONE
         if found >= enough:
             break
     return found

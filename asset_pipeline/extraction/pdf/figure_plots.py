@@ -24,6 +24,7 @@ _SMALLEST_CELL = 4.0
 _FILLED = 0.55
 _IRREGULAR = 1.6
 _SIZES = 0.6
+_FEWEST_LINES = 3
 
 
 def has_ticks(group: Sequence[Mark], shortest: float) -> bool:
@@ -83,6 +84,13 @@ def has_cells(group: Sequence[Mark], texts: Sequence[Four]) -> bool:
     sizes = {(round((c[2] - c[0]) / _NEAR), round((c[3] - c[1]) / _NEAR)) for c in cells}
     several = min(len(widths), len(heights)) >= 2 and max(len(widths), len(heights)) >= 3
     return irregular and several and len(sizes) >= _SIZES * len(cells)
+
+
+def is_field(boxes: Sequence[Four]) -> bool:
+    """Whether ``boxes`` fill a field in three rows and three columns or more."""
+    if not boxes or sum(_area(box) for box in boxes) < _FILLED * _area(around(boxes)):
+        return False
+    return all(len({round(box[edge] / _NEAR) for box in boxes}) >= _FEWEST_LINES for edge in (0, 1))
 
 
 def _innermost(boxes: Sequence[Four]) -> list[Four]:

@@ -176,8 +176,10 @@ class Interpreter:
         name = resource_name(numbers, operands)
         thing = self.context.scope.find("/XObject", name) if name else None
         if not isinstance(thing, pikepdf.Stream):
-            if thing is None and name and b"#" in name and self.context.scope.may_hide("/XObject", name):
-                self.canvas.miss()
+            if thing is None and name:
+                self.canvas.result.missed = True
+                if b"#" in name and self.context.scope.may_hide("/XObject", name):
+                    self.canvas.miss()
             return
         subtype = thing.get("/Subtype")
         context = self.context

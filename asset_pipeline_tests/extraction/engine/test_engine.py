@@ -116,6 +116,67 @@ def test_one_bad_page_loses_no_document(read: Read) -> None:
     assert (second.drawn, second.reason) == (None, Reason.CONTENT_BUDGET_EXCEEDED)
 
 
+def _nested(innermost: pikepdf.Object, levels: int) -> pikepdf.Object:
+    """``innermost`` in so many arrays, one in the other."""
+    for _ in range(levels):
+        innermost = Array([innermost])
+    return innermost
+
+
+def _with_an_entry_too_deep(pdf: pikepdf.Pdf) -> None:
+    pdf.pages[1].obj.PieceInfo = _nested(Name.A, 600)
+
+
+def _with_a_branch_too_deep(pdf: pikepdf.Pdf) -> None:
+    root, page = pdf.Root.Pages, pdf.pages[1].obj
+    for _ in range(150):
+        page = pdf.make_indirect(Dictionary(Type=Name.Pages, Kids=Array([page]), Count=1))
+    root.Kids[1] = page
+
+
+@pytest.mark.parametrize("nest", [_with_an_entry_too_deep, _with_a_branch_too_deep])
+def test_a_page_nested_too_deep_keeps_its_number_and_loses_no_other(read: Read, nest: Build) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        for colour in (1, 2, 3):
+            _page(pdf, _draw("A"), A=_picture(pdf, colour))
+        nest(pdf)
+
+    extraction = read(build)
+    assert [(page.page, page.drawn, page.reason) for page in extraction.pages] == [
+        (1, 1, None),
+        (2, None, Reason.STRUCTURE_TOO_DEEP),
+        (3, 1, None),
+    ]
+    assert (extraction.source.pages, len(extraction.pictures)) == (3, 2)
+
+
+@pytest.mark.parametrize("nest", [_with_an_entry_too_deep, _with_a_branch_too_deep])
+def test_a_document_of_pages_nested_too_deep_alone_is_refused(read: Read, nest: Build) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        for _ in range(2):
+            _page(pdf, _draw("A"), A=_picture(pdf))
+        nest(pdf)
+        del pdf.Root.Pages.Kids[0]
+
+    assert read(build).outcome is Reason.STRUCTURE_TOO_DEEP
+
+
+def test_a_picture_nested_too_deep_is_told_where_it_is_drawn(read: Read) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        whole, deep = _picture(pdf, 1), _picture(pdf, 2)
+        deep.Metadata = _nested(Name.A, 600)
+        _page(pdf, _draw("A"), A=whole)
+        _page(pdf, _draw("A") + _draw("B"), A=whole, B=deep)
+        _page(pdf, _draw("B"), B=deep)
+
+    pages = read(build).pages
+    assert [(page.drawn, page.reason) for page in pages] == [
+        (1, None),
+        (1, Reason.STRUCTURE_TOO_DEEP),
+        (0, Reason.STRUCTURE_TOO_DEEP),
+    ]
+
+
 def test_of_a_page_that_draws_too_much_nothing_is_decoded_and_its_neighbours_are_whole(read: Read) -> None:
     def build(pdf: pikepdf.Pdf) -> None:
         for pictures in (1, 4, 2):

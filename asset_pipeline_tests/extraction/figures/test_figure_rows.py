@@ -21,6 +21,7 @@ from asset_pipeline_tests.extraction.figures.made_charts import (
     spreadsheet_columns,
     turned_page_with_crop_box,
 )
+from asset_pipeline_tests.extraction.figures.made_fields import chart_in_two_paths, island_in_one_path
 
 Build = Callable[[pikepdf.Pdf], object]
 Read = Callable[..., Extraction]
@@ -70,6 +71,11 @@ def test_a_chart_has_a_row_and_a_picture_at_the_stated_density(read: Read, tmp_p
 def test_the_caption_stays_out_of_the_picture(read: Read) -> None:
     (row,) = _figures(read(spreadsheet_columns))
     assert row.bbox[1] > 408  # the caption stands at 400
+
+
+@pytest.mark.parametrize("chart", [chart_in_two_paths, island_in_one_path])
+def test_a_drawing_of_few_long_paths_is_a_figure(read: Read, chart: Build) -> None:
+    assert len(_figures(read(chart))) == 1
 
 
 def test_the_same_page_gives_the_same_bytes(read: Read) -> None:

@@ -25,7 +25,14 @@ from asset_pipeline.extraction.pdf.figure_marks import read_marks
 from asset_pipeline.extraction.pdf.figures import find_figures
 from asset_pipeline.extraction.pdf.page_frame import read_frame
 from asset_pipeline.policy import Figures
-from asset_pipeline_tests.extraction.figures import made_charts, made_charts_more, made_layouts, made_plots, made_unseen
+from asset_pipeline_tests.extraction.figures import (
+    made_charts,
+    made_charts_more,
+    made_fields,
+    made_layouts,
+    made_plots,
+    made_unseen,
+)
 
 Box = tuple[float, float, float, float]
 
@@ -75,7 +82,7 @@ def test_figures_of_pages_made_in_the_habits_of_many_programs_are_found() -> Non
 
 def test_figures_of_pages_made_later_are_found() -> None:
     score = Score()
-    for name, data, labelled in _made(made_unseen, made_plots):
+    for name, data, labelled in _made(made_fields, made_unseen, made_plots):
         score.add(name, labelled, _figures(data, [1])[1])
     score.check("pages made later")
 

@@ -261,3 +261,45 @@ def xlsx(
         parts[f"xl/drawings/_rels/drawing{n}.xml.rels"] = relations(pictures)
     parts |= {f"xl/media/{name}": data for name, data in media.items()}
     return package("xlsx", parts | dict(extra or {}))
+
+
+def cell_values() -> dict[str, str]:
+    """Parts that make ``image1.png`` the value of cells with ``vm`` 1 (placed) and 2 (fetched); 3 was not kept.
+
+    Values 4 and 5 are a share and a value of an array. For a workbook of one or two sheets.
+    """
+    rich = "http://schemas.microsoft.com/office/spreadsheetml/2017"
+    keys = {
+        "_localImage": ("_rvRel:LocalImageIdentifier", "CalcOrigin", "Text"),
+        "_webimage": ("WebImageIdentifier", "CalcOrigin"),
+        "_linkedentitycore": ("Name", "Price"),
+    }
+    values = ((0, 0, 5, "The quay"), (1, 0, 1), (1, 1, 1), (2, 0, 0))
+    structures = "".join(
+        f'<s t="{kind}">' + "".join(f'<k n="{key}" t="s"/>' for key in row) + "</s>" for kind, row in keys.items()
+    )
+    rows = "".join(f'<rv s="{row[0]}">' + "".join(f"<v>{value}</v>" for value in row[1:]) + "</rv>" for row in values)
+    blocks = "".join(
+        f'<bk><extLst><ext uri="x"><xlrd:rvb i="{number}"/></ext></extLst></bk>' for number in range(len(values))
+    )
+    named = "".join(f'<bk><rc t="2" v="{number}"/></bk>' for number in range(len(values)))
+    sheets = {f"rId{n}": ("worksheet", f"worksheets/sheet{n}.xml") for n in (1, 2)}
+    kinds = ("sheetMetadata", "rdRichValue", "rdRichValueStructure", "richValueRel", "rdRichValueWebImage")
+    files = ("metadata", "richData/rdrichvalue", "richData/structure", "richData/rel", "richData/web")
+    others = {f"rId{n}": (kind, f"{file}.xml") for n, (kind, file) in enumerate(zip(kinds, files, strict=True), 10)}
+    return {
+        "xl/_rels/workbook.xml.rels": relations(sheets | others),
+        "xl/metadata.xml": f'<metadata xmlns:xlrd="{rich}/richdata"><metadataTypes><metadataType name="XLDAPR"/>'
+        f'<metadataType name="XLRICHVALUE"/></metadataTypes><futureMetadata name="XLDAPR"><bk/></futureMetadata>'
+        f'<futureMetadata name="XLRICHVALUE">{blocks}</futureMetadata>'
+        f'<valueMetadata>{named}<bk><rc t="1" v="0"/></bk></valueMetadata></metadata>',
+        "xl/richData/rdrichvalue.xml": f'<rvData xmlns="{rich}/richdata">{rows}</rvData>',
+        "xl/richData/structure.xml": f'<rvStructures xmlns="{rich}/richdata">{structures}</rvStructures>',
+        "xl/richData/rel.xml": f'<richValueRels {NAMESPACES}><rel r:id="rId1"/></richValueRels>',
+        "xl/richData/_rels/rel.xml.rels": relations({"rId1": ("image", "../media/image1.png")}),
+        "xl/richData/web.xml": f'<webImagesSrd {NAMESPACES}><webImageSrd><address r:id="rId1"/><blip r:id="rId2"/>'
+        '</webImageSrd><webImageSrd><address r:id="rId1"/></webImageSrd></webImagesSrd>',
+        "xl/richData/_rels/web.xml.rels": relations(
+            {"rId1": ("hyperlink", "https://example.org/quay.png"), "rId2": ("image", "../media/image1.png")}
+        ),
+    }

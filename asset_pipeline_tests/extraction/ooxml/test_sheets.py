@@ -5,8 +5,17 @@ from __future__ import annotations
 import pytest
 
 from asset_pipeline.model import Kind, Status
+from asset_pipeline.reasons import Reason
 from asset_pipeline_tests.extraction.ooxml.conftest import Reader
-from asset_pipeline_tests.extraction.ooxml.making import NAMESPACES, anchor, pic, picture, relations, xlsx
+from asset_pipeline_tests.extraction.ooxml.making import (
+    NAMESPACES,
+    anchor,
+    cell_values,
+    pic,
+    picture,
+    relations,
+    xlsx,
+)
 
 GRID = (
     '<sheetFormatPr defaultRowHeight="20"/><cols><col min="2" max="2" width="20"/></cols>'
@@ -83,3 +92,59 @@ def test_anchors_written_twice_for_older_programs_are_drawn_once(read: Reader) -
         f"<mc:Fallback>{anchor(pic('xdr', 'rId2'))}</mc:Fallback></mc:AlternateContent>"
     )
     assert len(read("xlsx", xlsx([drawing], media=media)).rows) == 1
+
+
+def cells(*written: str, after: str = "") -> str:
+    """A row of 60 points and a column of 105 points at B2, with ``written`` in it."""
+    return (
+        '<cols><col min="2" max="2" width="20"/></cols>'
+        f'<sheetData><row r="2" ht="60">{"".join(written)}</row></sheetData>{after}'
+    )
+
+
+PLACED = '<c r="B2" t="e" vm="{}"><v>#VALUE!</v></c>'
+
+
+def test_a_picture_placed_in_a_cell_fits_into_it_in_the_middle(read: Reader) -> None:
+    found = read("xlsx", xlsx([""], sheet=cells(PLACED.format(1)), extra=cell_values(), named={}))
+    (row,) = found.rows
+    assert (row.status, row.alt, found.file(row.picture).read_bytes()) == (Status.ARCHIVED, "The quay", picture())
+    default = 8.43 * 5.25 + 3.75
+    left = default + (20 * 5.25 - 80) / 2
+    assert row.display_bbox == pytest.approx((left, 15, left + 80, 75), abs=1e-3)
+
+
+def test_a_picture_in_merged_cells_has_them_all(read: Reader) -> None:
+    merged = '<mergeCells><mergeCell ref="B2:B9"/></mergeCells>'
+    found = read("xlsx", xlsx([""], sheet=cells(PLACED.format(1), after=merged), extra=cell_values()))
+    assert found.rows[0].print_mm == pytest.approx((105 / 72 * 25.4, 105 * 0.75 / 72 * 25.4), abs=0.01)
+
+
+def test_a_picture_fetched_by_a_formula_is_the_one_that_the_workbook_keeps(read: Reader) -> None:
+    kept = '<c r="B2" t="e" vm="2"><f>_xlfn.IMAGE("https://example.org/quay.png")</f><v>#VALUE!</v></c>'
+    found = read("xlsx", xlsx([""], sheet=cells(kept), extra=cell_values()))
+    assert [found.file(row.picture).read_bytes() for row in found.rows] == [picture()]
+
+
+def test_a_fetched_picture_that_is_not_kept_is_an_external_reference(read: Reader) -> None:
+    (row,) = read("xlsx", xlsx([""], sheet=cells(PLACED.format(3)), extra=cell_values())).rows
+    assert (row.status, row.reason) == (Status.QUARANTINED, Reason.EXTERNAL_REFERENCE)
+
+
+def test_values_that_are_no_pictures_are_passed_over(read: Reader) -> None:
+    other = [PLACED.format(number) for number in (0, 4, 5, 99, "x", "9" * 5000)]
+    assert read("xlsx", xlsx([""], sheet=cells(*other), extra=cell_values())).rows == []
+
+
+def test_a_picture_in_a_hidden_row_is_not_shown_and_pictures_on_the_sheet_come_after(read: Reader) -> None:
+    row = f'<sheetData><row r="2" hidden="1">{PLACED.format(1)}</row></sheetData>'
+    found = read("xlsx", xlsx([anchor(pic("xdr"))], sheet=row, extra=cell_values()))
+    assert [row.status for row in found.rows] == [Status.NOT_SHOWN, Status.ARCHIVED]
+
+
+def test_values_that_cannot_be_read_lose_no_other_sheet(read: Reader) -> None:
+    extra = cell_values() | {"xl/richData/rdrichvalue.xml": "<rvData><rv"}
+    workbook = xlsx(["", anchor(pic("xdr"))], extra=extra)
+    assert [page.drawn for page in read("xlsx", workbook).answer.pages] == [0, 1]
+    one, two = read("xlsx", xlsx(["", ""], sheet=cells(PLACED.format(1)), extra=extra)).answer.pages
+    assert (one.drawn, one.reason, two.reason) == (None, Reason.MALFORMED_DOCUMENT, Reason.MALFORMED_DOCUMENT)

@@ -157,3 +157,55 @@ def test_one_unreadable_slide_loses_no_other(read: Reader) -> None:
     found = read("pptx", pptx([pic("p"), pic("p")], extra={"ppt/slides/slide1.xml": "<p:sld"}))
     one, two = found.answer.pages
     assert (one.drawn, one.reason, two.archived) == (None, "malformed_document", 1)
+
+
+def notes(number: int, shapes: str, *, master: str = "", drawn: bool = True) -> dict[str, str]:
+    """Parts that give slide ``number`` notes with ``shapes``; ``master`` is on each notes page."""
+
+    def sheet(tag: str, inside: str) -> str:
+        return f"<p:{tag} {NAMESPACES}><p:cSld><p:spTree>{inside}</p:spTree></p:cSld></p:{tag}>"
+
+    pictures = {"rId1": ("image", "../media/image1.png")}
+    return {
+        f"ppt/slides/_rels/slide{number}.xml.rels": relations(
+            {
+                "rId1": ("image", "../media/image1.png"),
+                "rId90": ("slideLayout", "../slideLayouts/slideLayout1.xml"),
+                "rId91": ("notesSlide", f"../notesSlides/notesSlide{number}.xml"),
+            }
+        ),
+        f"ppt/notesSlides/notesSlide{number}.xml": sheet("notes", shapes),
+        f"ppt/notesSlides/_rels/notesSlide{number}.xml.rels": relations(
+            (pictures if drawn else {}) | {"rId92": ("notesMaster", "../notesMasters/notesMaster1.xml")}
+        ),
+        "ppt/notesMasters/notesMaster1.xml": sheet("notesMaster", master),
+        "ppt/notesMasters/_rels/notesMaster1.xml.rels": relations(pictures if master else {}),
+    }
+
+
+def test_pictures_in_the_notes_of_a_slide_are_told_as_its_notes_behind_all_slides(read: Reader) -> None:
+    extra = notes(2, pic("p", at=transform(1, 1))) | notes(3, shape(transform()), drawn=False)
+    found = read("pptx", pptx([pic("p"), "", ""], extra=extra))
+    assert [(page.unit, page.label, page.drawn) for page in found.answer.pages] == [
+        ("slide", "1", 1),
+        ("slide", "2", 0),
+        ("slide", "3", 0),
+        ("part", "notes of slide 2", 1),
+    ]
+    assert found.rows[1].status is Status.ARCHIVED
+
+
+def test_notes_show_their_master_as_slides_do(read: Reader) -> None:
+    slot = '<p:nvPr><p:ph type="pic" idx="1"/></p:nvPr>'
+    master = pic("p", at=transform(0, 0, 2, 2)) + pic("p", at=transform(5, 5, 8, 6), inside=slot)
+    found = read("pptx", pptx([""], extra=notes(1, pic("p", at="", inside=slot), master=master)))
+    assert [row.print_mm for row in found.rows] == [(20.0, 20.0), (80.0, 60.0)]
+
+
+def test_notes_that_cannot_be_read_lose_no_slide(read: Reader) -> None:
+    extra = notes(1, "") | {"ppt/notesSlides/notesSlide1.xml": "<p:notes"}
+    slide, unread = read("pptx", pptx([pic("p")], extra=extra)).answer.pages
+    assert (slide.archived, unread.drawn, unread.reason) == (1, None, "malformed_document")
+    extra["ppt/notesSlides/_rels/notesSlide1.xml.rels"] = "<Relationships"
+    slide, unread = read("pptx", pptx([pic("p")], extra=extra)).answer.pages
+    assert (slide.archived, unread.reason) == (1, "malformed_document")

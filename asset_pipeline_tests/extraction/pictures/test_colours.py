@@ -141,6 +141,24 @@ def test_lab_keeps_its_codes_and_shows_rgb(room: Any) -> None:
     assert red[0] > 200 > 80 > max(red[1:])
 
 
+@pytest.mark.parametrize("decode", [None, (100, 0, 100, -100, 100, -100)])
+def test_lab_of_16_bits_keeps_them_and_shows_its_range(room: Any, decode: tuple[int, ...] | None) -> None:
+    """Colours by the definition of CIELAB; a reader that takes no account of the range is off by 80."""
+    lab = np.array([[[60, 0, 0], [53, 80, 67], [45, 20, -60]]], float)
+    shares = (lab - [0, -100, -100]) / [100, 200, 200]
+    codes = np.rint((shares if decode is None else 1 - shares) * 65535).astype(np.uint16)
+    space = array(N.Lab, pikepdf.Dictionary(WhitePoint=array(0.9505, 1, 1.089), Range=array(-100, 100, -100, 100)))
+    keys = {"Decode": array(*decode)} if decode else {}
+    rendered = room.render(
+        room.image(codes.astype(">u2").tobytes(), 3, 1, ColorSpace=space, BitsPerComponent=16, **keys)
+    )
+    assert (rendered.bits, rendered.original.bits, rendered.original.mode) == (16, 16, "LAB;16")
+    stored = zlib.decompress((room.out / rendered.original.file).read_bytes()[8:])
+    assert (np.frombuffer(stored, "<u2").reshape(codes.shape) ^ [0, 0x8000, 0x8000] == codes).all()
+    shown = room.samples(rendered.display, "RGB")[0].astype(int)
+    assert np.abs(shown - [[145, 145, 145], [254, 0, 0], [47, 101, 208]]).max() <= 8
+
+
 @pytest.mark.parametrize("family", ["CalRGB", "CalGray"])
 def test_calibrated_samples_are_shown_as_they_are(room: Any, noise: Any, family: str) -> None:
     components = 3 if family == "CalRGB" else 1

@@ -37,6 +37,11 @@ class HangsOnPage3(PypdfEngine):
         return super().extract(request)
 
 
-class CrashesOnOpening(PypdfEngine):
+class CrashesOnCounting(PypdfEngine):
     def inspect(self, request: Request) -> Inspection:
+        os.abort()
+
+
+class CrashesOnOpening(CrashesOnCounting):
+    def extract(self, request: Request) -> Extraction:
         os.abort()
