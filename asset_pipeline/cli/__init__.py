@@ -7,12 +7,13 @@ that a person can act on are PipelineErrors with their own exit status; anything
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from asset_pipeline.cli import console, interrupts, output
+from asset_pipeline.cli import ahead, console, interrupts, output
 from asset_pipeline.errors import PipelineError
 
 
@@ -25,12 +26,14 @@ def main() -> None:
     output.watch()
     try:
         interrupts.listen()
+        ahead.start(sys.argv[1:])
         status = _run()
     except KeyboardInterrupt:
         status = 1
     # Told by the kernel, not by the exception: that may have been swallowed, or have become another one.
     if number := interrupts.arrived():
         _leave_interrupted(number)
+    gc.freeze()  # looking through all modules for garbage, only to end, takes longer than many a command
     sys.exit(status)
 
 

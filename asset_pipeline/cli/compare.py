@@ -25,7 +25,9 @@ def compare(
     engine_a: Annotated[str, typer.Argument(help="An engine: pdf, pypdf or ooxml.", show_default=False)],
     engine_b: Annotated[str, typer.Argument(help="Another engine.", show_default=False)],
     files: Annotated[list[Path], typer.Argument(help="The documents to read with both.", show_default=False)],
-    policy: Annotated[Path | None, typer.Option(help="Policy file; default is the built-in policy.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(envvar="ASSET_PIPELINE_POLICY", help="Policy file; default: built in.")
+    ] = None,
     format_: Annotated[
         Format, typer.Option("--format", help="What to write to standard output; csv lists the differences.")
     ] = Format.TABLE,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from asset_pipeline.cli import console
+from asset_pipeline.cli import ahead, console
 from asset_pipeline.cli.console import Format, Sheet
 from asset_pipeline.errors import UsageError
 
@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 REFUSED = 3
 """Exit status when the document itself was refused; the report says why."""
 
-OFFICE_NAMES = (".docx", ".pptx", ".xlsx")
-"""Endings of what is read by ``ooxml``, whatever engine is asked for. A hint for what to load: the bytes decide."""
-
 COLUMNS = ("name", "page", "kind", "status", "reason", "width", "height", "ppi", "picture", "file")
 COLUMNS_OF_A_TABLE = ("name", "kind", "status", "reason", "width", "height", "ppi")
 
@@ -29,7 +26,9 @@ def extract(
     file: Annotated[Path, typer.Argument(help="The document to read.", show_default=False)],
     out: Annotated[Path, typer.Option("--out", help="Folder for the pictures and report.json.", show_default=False)],
     engine: Annotated[str, typer.Option(help="Engine to read with.")] = "pdf",
-    policy: Annotated[Path | None, typer.Option(help="Policy file; default is the built-in policy.")] = None,
+    policy: Annotated[
+        Path | None, typer.Option(envvar="ASSET_PIPELINE_POLICY", help="Policy file; default: built in.")
+    ] = None,
     password_file: Annotated[Path | None, typer.Option(help="File whose first line is the password.")] = None,
     no_figures: Annotated[bool, typer.Option("--no-figures", help="Do not render vector figures.")] = False,
     workers: Annotated[int | None, typer.Option(min=1, help="Decoder processes; default one a core.")] = None,
@@ -46,12 +45,6 @@ def extract(
         raise UsageError(f"There is no policy file {console.plain(policy)}.", "Name a YAML file, or leave it out.")
     password = _password(password_file) if password_file else None
 
-    from asset_pipeline.extraction.sandbox.line import start_at_once
-
-    ending = file.suffix.lower()
-    wanted = ["ooxml"] if ending in OFFICE_NAMES else [engine] if ending == ".pdf" else []
-    started = start_at_once(wanted)  # it loads while this process does
-
     from asset_pipeline.extraction.report import extract as extract_document
     from asset_pipeline.policy import load_policy
 
@@ -64,7 +57,7 @@ def extract(
         figures=not no_figures,
         workers=workers,
         pixels=pixels,
-        started=started,
+        started=ahead.taken(),
     )
     chosen = Format.JSON if as_json else format_
     body = report.model_dump(mode="json", by_alias=True) if chosen is Format.JSON else None

@@ -6,6 +6,9 @@ import csv
 import hashlib
 import io
 import json
+import subprocess
+import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -71,6 +74,8 @@ def test_a_page_that_was_not_read_is_named_in_the_summary(command: Callable, pla
     ended = command("extract", "a.pdf", "--out", "out", "--policy", "policy.yaml")
     assert ended.status == 0
     assert "2 pages not read" in ended.err
+    as_for_all = command("extract", "a.pdf", "--out", "again", ASSET_PIPELINE_POLICY="policy.yaml")
+    assert "2 pages not read" in as_for_all.err, "the rules of the installation, where none are named"
     assert "Not read, content_budget_exceeded: page 1, 2. A page's drawing is larger than allowed." in ended.err
 
 
@@ -100,3 +105,39 @@ def test_a_quarantined_picture_is_not_a_failure(command: Callable, place: Path) 
     assert "withheld" not in report
     files = {picture["file"] for picture in report["pictures"]}
     assert {path.name for path in (place / "out").iterdir()} == files | {"report.json"}, "nothing of a quarantined one"
+
+
+STARTS_AHEAD = """
+import glob, sys, time
+from asset_pipeline.cli import ahead
+ahead.start(sys.argv[1:])
+line = ahead.taken()
+children, ends = "", time.monotonic() + 10
+while line and not children and time.monotonic() < ends:
+    children = "".join(open(thread).read() for thread in glob.glob("/proc/self/task/*/children")).strip()
+print(line.hello.warm if line else None, sorted({"typer", "pydantic", "numpy"} & set(sys.modules)), children, sep="|")
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "loaded"),
+    [
+        ("extract a.pdf --out out", "['pdf']"),
+        ("--debug extract --engine pypdf A.PDF --out out", "['pypdf']"),
+        ("extract --out=out a.docx", "['ooxml']"),
+        ("extract a.pdf --out out --help", "None"),
+        ("status extract a.pdf", "None"),
+    ],
+)
+def test_a_decoder_process_starts_before_anything_slow_is_loaded_and_never_stays_behind(
+    place: Path, words: str, loaded: str
+) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", STARTS_AHEAD, *words.split()], cwd=place, capture_output=True, text=True, check=True
+    )
+    warm, slow, child = ended.stdout.strip().split("|")
+    assert (warm, slow, child != "") == (loaded, "[]", loaded != "None")
+    ends = time.monotonic() + 30
+    while child and Path(f"/proc/{child}").exists():  # nobody took what was started
+        assert time.monotonic() < ends
+        time.sleep(0.01)
