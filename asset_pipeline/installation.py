@@ -8,7 +8,7 @@ checkpoint.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -55,6 +55,14 @@ def installed_policy(settings: Settings) -> Policy:
     return load_policy(settings.policy_file, required=settings.policy != Path())
 
 
+def installed_ledger(settings: Settings, *, check: bool = True, recorder: Recorder | None = None) -> Ledger:
+    """The ledger as ``open_ledger`` opens it. Only the default folder is made: a named one must be there."""
+    if not settings.ledger.get_secret_value():
+        with suppress(OSError):  # told by whoever makes the file in it
+            settings.home.mkdir(parents=True, exist_ok=True)
+    return open_ledger(settings.ledger_url, check=check, recorder=recorder)
+
+
 @contextmanager
 def open_installation(settings: Settings) -> Iterator[Installation]:
     """Open what ``settings`` name. Raises ConfigurationError, StorageError or LedgerBehindError."""
@@ -62,7 +70,7 @@ def open_installation(settings: Settings) -> Iterator[Installation]:
     recorder = Recorder(
         settings.keys_folder, settings.event_key.get_secret_value(), settings.key_service, policy.digest
     )
-    ledger = open_ledger(settings.ledger_url, recorder=recorder)
+    ledger = installed_ledger(settings, recorder=recorder)
     try:
         stores = {name: open_store(settings.store_address(name), settings, name) for name in _STORES}
         second = _second_store(settings)

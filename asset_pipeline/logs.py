@@ -15,8 +15,8 @@ from types import TracebackType
 from typing import TextIO
 
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
-FOR_PEOPLE = "Note: %(message)s"
-"""On a terminal, where somebody reads along."""
+FOR_PEOPLE = "%(message)s"
+"""On a terminal, where somebody reads along; ``ForPeople`` says before it who speaks."""
 OURS = "asset_pipeline"
 
 _Raised = tuple[type[BaseException], BaseException, TracebackType | None] | tuple[None, None, None]
@@ -38,6 +38,15 @@ class OneLine(logging.Formatter):
         return f"{raised[0].__name__} at {where or 'nowhere'}"
 
 
+class ForPeople(OneLine):
+    """A record for somebody who reads along: what is ours to tell is a note, an error of a library is named as one."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        ours = record.name.partition(".")[0] == OURS
+        who = "" if ours else f" of {record.name.partition('.')[0]}"
+        return f"{'Note' if ours and record.levelno < logging.ERROR else 'Error'}{who}: {super().format(record)}"
+
+
 class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
     """Writes to what is standard error at that moment: a progress bar takes its place, so that lines go above it."""
 
@@ -52,7 +61,7 @@ class _StandardError(logging.StreamHandler):  # type: ignore[type-arg]
 def set_up_logging(*, debug: bool) -> None:
     """Log to standard error: with ``debug`` what is done, else our warnings and the errors of libraries."""
     handler = _StandardError()
-    handler.setFormatter(OneLine(FOR_PEOPLE if sys.stderr.isatty() and not debug else FORMAT))
+    handler.setFormatter(ForPeople(FOR_PEOPLE) if sys.stderr.isatty() and not debug else OneLine(FORMAT))
     logging.basicConfig(level=logging.INFO if debug else logging.ERROR, handlers=[handler])
     logging.getLogger(OURS).setLevel(logging.INFO if debug else logging.WARNING)
     # Who is told to end while a connection is being closed gets an exception there, which is no news of its own.

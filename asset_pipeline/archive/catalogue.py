@@ -17,10 +17,11 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from asset_pipeline.archive.made_from import Note, made_from, read_note, write_note
-from asset_pipeline.archive.page_states import answer_for_page
+from asset_pipeline.archive.page_states import PageAnswer, answer_for_page, name_of_upload
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow
+from asset_pipeline.ledger.uploads import Upload
 from asset_pipeline.model import Page
 from asset_pipeline.storage.store import holds_digest
 
@@ -94,7 +95,7 @@ PICTURES = (
 
 PAGES = (
     *_DOCUMENT,
-    Column("page", _INT, "", "page, from 1; null when the document was refused before its pages were counted"),
+    Column("page", _INT, "", "page, from 1; null where no page was counted: the document waits, or was refused before"),
     Column("page_label", _TEXT, "", "page number as printed, where the document says"),
     Column("state", _TEXT, "", "pictures, no_picture, late, quarantined, decorative, not_shown or not_read"),
     Column("meaning", _TEXT, "", "the state in words"),
@@ -161,9 +162,8 @@ def read_catalogue(inst: Installation, month: str) -> dict[str, pa.Table]:
             read = document.state == "succeeded"
             pages = reading.pages_of(conn, document.job_id) if read else []
             files = {found.sha256: found for found in reading.pictures_of(conn, document.job_id)} if read else {}
-            head = _head(document, inst.policy.show_names)
-            rows["pictures"] += _pictures(head, pages, files)
-            rows["pages"] += _pages(head, document, pages)
+            rows["pictures"] += _pictures(_head(document, inst.policy.show_names), pages, files)
+            rows["pages"] += page_rows(document, pages, inst.policy.show_names)
     return {name: pa.Table.from_pylist(found, schema=schema(name)) for name, found in rows.items()}
 
 
@@ -274,22 +274,28 @@ def _pictures(head: Row, pages: list[Page], files: dict[str, reading.PictureRow]
             }
 
 
-def _pages(head: Row, document: DocumentRow, pages: list[Page]) -> Iterator[Row]:
+def page_rows(document: DocumentRow, pages: list[Page], show_names: bool) -> Iterator[Row]:
+    """The rows of ``pages`` about a document, of which the ledger has these accounts."""
+    head = _head(document, show_names)
     by_number = {page.page: page for page in pages}
     numbers: list[int | None] = [*range(1, document.pages + 1)] if document.pages else [None]
     for number in numbers:
         page = by_number.get(number or 0)
         answer = answer_for_page(document, page)
         counts = page.model_dump(include={column.name for column in PAGES[len(_DOCUMENT) + 6 :]}) if page else {}
-        yield (
-            head
-            | counts
-            | {
-                "page": number,
-                "page_label": page.label if page else None,
-                "state": answer.state.value,
-                "meaning": answer.meaning,
-                "remedy": answer.remedy,
-                "reasons": list(answer.reasons),
-            }
-        )
+        yield head | counts | _told(answer) | {"page": number, "page_label": page.label if page else None}
+
+
+def upload_row(upload: Upload, answer: PageAnswer, show_names: bool) -> Row:
+    """The row of ``pages`` about a document that is in the inbox still."""
+    named = {"collection": upload.collection, "document": name_of_upload(upload)} if show_names else {}
+    return {"month": upload.month} | named | _told(answer)
+
+
+def _told(answer: PageAnswer) -> Row:
+    return {
+        "state": answer.state.value,
+        "meaning": answer.meaning,
+        "remedy": answer.remedy,
+        "reasons": list(answer.reasons),
+    }

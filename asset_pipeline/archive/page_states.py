@@ -11,8 +11,10 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Protocol
 
 from asset_pipeline.ledger.reading import DocumentRow
+from asset_pipeline.ledger.uploads import Upload
 from asset_pipeline.model import Page, Status
 from asset_pipeline.reasons import Reason, explain
 
@@ -69,6 +71,29 @@ def answer_for_page(document: DocumentRow, page: Page | None) -> PageAnswer:
     if page.drawn is None:
         return _explained(PageState.NOT_READ, "", [(page.reason or Reason.INTERNAL_ERROR).value])
     return _of_account(page)
+
+
+class Deferred(Protocol):
+    """Why an upload that has settled is not taken in yet, and when it will be."""
+
+    @property
+    def meaning(self) -> str: ...
+    @property
+    def remedy(self) -> str: ...
+
+
+def answer_for_upload(upload: Upload, deferred: Deferred | None = None) -> PageAnswer:
+    """What every page has to show of a document that is in the inbox still: waiting, deferred or rejected."""
+    if upload.reason:
+        return _explained(PageState.NOT_READ, "", [upload.reason.value])
+    if deferred:
+        return PageAnswer(PageState.LATE, f"{WAITING.meaning} {deferred.meaning}", deferred.remedy)
+    return WAITING
+
+
+def name_of_upload(upload: Upload) -> str:
+    """What its document is called: also where the place of the file says nothing else."""
+    return upload.name or upload.key.rpartition("/")[2]
 
 
 def _of_account(page: Page) -> PageAnswer:

@@ -140,10 +140,9 @@ def _engine(settings: Settings) -> str:
 def _database(settings: Settings) -> str:
     from sqlalchemy import make_url
 
-    from asset_pipeline.ledger.database import open_ledger
+    from asset_pipeline.installation import installed_ledger
 
-    ledger = open_ledger(settings.ledger_url)
-    ledger.close()
+    installed_ledger(settings).close()
     return f"{make_url(settings.ledger_url).get_backend_name()}, at the newest schema"
 
 

@@ -12,8 +12,11 @@ from asset_pipeline.cli.console import Format, Sheet, number_of
 from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from sqlalchemy import Connection
 
+    from asset_pipeline.intake.deferral import Deferral
     from asset_pipeline.ledger.reading import DocumentRow
     from asset_pipeline.settings import Settings
 
@@ -21,9 +24,15 @@ Month = Annotated[str, typer.Argument(help="Month, as YYYY-MM.", show_default=Fa
 PAGE_COLUMNS = ("month", "document", "report_id", "page", "label", "state", "meaning", "remedy")
 
 
-def gallery(month: Month) -> None:
+def gallery(
+    month: Month,
+    anew: Annotated[
+        bool, typer.Option("--anew", help="Make every file of it again: one of them is damaged, or was changed.")
+    ] = False,
+) -> None:
     """Print where the gallery of a month is, after bringing it up to date."""
     from asset_pipeline.archive.gallery.publish import publish_gallery
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.cli.months import check_months
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
@@ -32,7 +41,8 @@ def gallery(month: Month) -> None:
     settings = load_settings()
     check_months(settings, [month])
     with open_installation(settings) as inst:
-        publish_gallery(inst, month, lambda: open_previews(inst))
+        look_into_inbox(inst, month)
+        publish_gallery(inst, month, lambda: open_previews(inst), anew=anew)
     typer.echo(gallery_address(settings, month))
 
 
@@ -73,29 +83,35 @@ def page(
     format_: Annotated[Format, typer.Option("--format", help="How to answer.")] = Format.TABLE,
 ) -> None:
     """Say what a page has to show, and why it has nothing: no picture, late, quarantined or decoration."""
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
 
-    with open_installation(load_settings()) as inst, inst.ledger.read() as conn:
-        rows = _answers(conn, document, number, inst.policy.show_names)
+    with open_installation(load_settings()) as inst:
+        deferred = look_into_inbox(inst)
+        with inst.ledger.read() as conn:
+            rows = _answers(conn, document, number, inst.policy.show_names, deferred)
     console.show(format_, [Sheet("Page", PAGE_COLUMNS, rows, ("label",))], rows)
 
 
-def _answers(conn: Connection, wanted: str, number: str, show_names: bool) -> list[dict[str, Any]]:
+def _answers(
+    conn: Connection, wanted: str, number: str, show_names: bool, deferred: Mapping[str, Deferral]
+) -> list[dict[str, Any]]:
     from asset_pipeline.archive.export import is_called
-    from asset_pipeline.archive.page_states import WAITING
+    from asset_pipeline.archive.page_states import answer_for_upload, name_of_upload
     from asset_pipeline.ledger import reading
-    from asset_pipeline.ledger.uploads import UploadState, list_uploads
+    from asset_pipeline.ledger.uploads import OPEN, list_uploads
 
     rows = []
     for month in reading.months(conn):
         for row in reading.documents_of_month(conn, month):
             if is_called(row, wanted, show_names):
                 rows.append(_answer(conn, row, number, show_names))
-        for upload in list_uploads(conn, month=month, states=[UploadState.WAITING]):
-            if show_names and wanted in (upload.name, f"{upload.collection}/{upload.name}"):
-                head = {"month": month, "document": wanted, "report_id": None, "page": number, "label": None}
-                rows.append(head | {"state": "late", "meaning": WAITING.meaning, "remedy": WAITING.remedy})
+    for upload in list_uploads(conn, states=OPEN) if show_names else ():
+        if wanted in (name_of_upload(upload), f"{upload.collection}/{upload.name}", upload.key):
+            told = answer_for_upload(upload, deferred.get(upload.upload_id))
+            head = {"month": upload.month, "document": wanted, "report_id": None, "page": number, "label": None}
+            rows.append(head | {"state": told.state.value, "meaning": told.meaning, "remedy": told.remedy})
     if not rows:
         raise UsageError("There is no document of that name.", "`asset-pipeline status --format csv` lists them all.")
     return rows

@@ -32,7 +32,7 @@ _FOR_PEOPLE = {
     "events": "seq at type month job_id",
     "retries": "at month job_id fence reason next_outcome waited_ms",
     "pages": "month document page label drawn archived collapsed decorative consumed not_shown quarantined reason",
-    "editions": "published_at month report_id edition revision content_digest",
+    "editions": "published_at month report_id edition revision why content_digest",
 }
 """Columns that fit a terminal; the other forms have them all."""
 

@@ -17,10 +17,10 @@ def _group() -> None:
 @app.command()
 def upgrade() -> None:
     """Bring the database to the schema of this version. Does nothing when it is there already."""
-    from asset_pipeline.ledger.database import open_ledger
+    from asset_pipeline.installation import installed_ledger
     from asset_pipeline.settings import load_settings
 
-    ledger = open_ledger(load_settings().ledger_url, check=False)
+    ledger = installed_ledger(load_settings(), check=False)
     try:
         if ledger.at_head():
             console.say("The database is up to date.")

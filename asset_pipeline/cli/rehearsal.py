@@ -80,6 +80,8 @@ def _ledger(settings: Settings, name: str) -> Iterator[SecretStr]:
     url = make_url(settings.ledger_url)
     if url.get_backend_name() == "sqlite":
         folder = Path(str(url.database)).absolute().parent / name
+        if folder.parent.is_dir() or not settings.ledger.get_secret_value():  # else told when it is opened
+            folder.mkdir(parents=True)
         try:
             yield _secret(url.set(database=str(folder / "ledger.db")))
         finally:

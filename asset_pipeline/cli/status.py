@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -31,10 +30,14 @@ MONTH_COLUMNS = (
     "refused",
     "pages",
     "pages_not_read",
+    "drawn",
     "pictures",
     "collapsed",
-    "figures",
+    "decorative",
+    "consumed",
+    "not_shown",
     "quarantined",
+    "figures",
     "uploads_waiting",
     "uploads_deferred",
     "uploads_rejected",
@@ -44,6 +47,8 @@ QUIET = (
     "unfinished",
     "pages_not_read",
     "decorative",
+    "consumed",
+    "not_shown",
     "figures",
     "uploads_waiting",
     "uploads_deferred",
@@ -61,9 +66,14 @@ ROW_COLUMNS = (
     "remedy",
     "pages",
     "pages_not_read",
+    "drawn",
     "pictures",
     "collapsed",
+    "decorative",
+    "consumed",
+    "not_shown",
     "quarantined",
+    "figures",
     "job_id",
 )
 _FINE = ("succeeded", "admitted")
@@ -113,20 +123,17 @@ def attention_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
 
 
 def _read(inst: Installation, month: str | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    from asset_pipeline.intake.deferral import deferrals
-    from asset_pipeline.intake.inventory import take_inventory
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.ledger import reading
     from asset_pipeline.ledger.uploads import UploadState, list_uploads
 
-    now = datetime.now(UTC)
-    take_inventory(inst, now)
+    held = look_into_inbox(inst)
     shown = (UploadState.WAITING, UploadState.REJECTED, UploadState.DUPLICATE)
     names = inst.policy.show_names
     with inst.ledger.read() as conn:
         wanted = reading.months(conn) if month is None else [month]
         summaries = [month_row(reading.month_summary(conn, known)) for known in wanted]
         rows = [row for known in wanted for row in document_rows(conn, known, names)]
-        held = deferrals(inst, conn, now)
         # One in a wrong place is of no month, so it is shown with each.
         uploads = [row for row in list_uploads(conn, states=shown) if month is None or row.month in (month, None)]
     for summary in summaries:
@@ -160,9 +167,12 @@ def month_row(summary: MonthSummary) -> dict[str, Any]:
         "pages": summary.pages,
         "pages_not_read": summary.unread_pages,
         "pages_not_read_for": summary.unread_by_reason,
+        "drawn": summary.drawn,
         "pictures": summary.archived,
         "collapsed": summary.collapsed,
         "decorative": summary.decorative,
+        "consumed": summary.consumed,
+        "not_shown": summary.not_shown,
         "figures": summary.derived,
         "quarantined": summary.quarantined,
         "quarantined_for": summary.quarantined_by_reason,
@@ -195,9 +205,14 @@ def _document_row(row: DocumentRow, show_names: bool, held: Mapping[str, int]) -
         **_in_words(reasons, of_pictures=not row.reason),
         "pages": row.pages,
         "pages_not_read": row.unread_pages,
+        "drawn": row.drawn,
         "pictures": row.archived,
         "collapsed": row.collapsed,
+        "decorative": row.decorative,
+        "consumed": row.consumed,
+        "not_shown": row.not_shown,
         "quarantined": row.quarantined + row.derived_quarantined,
+        "figures": row.derived_archived,
         "job_id": row.job_id,
     }
 
@@ -207,7 +222,7 @@ def upload_row(row: Upload, show_names: bool, deferral: Deferral | None = None) 
     words = _in_words([row.reason.value]) if row.reason else _UPLOADS_IN_WORDS[row.state.value]
     if deferral is not None:
         words = {"meaning": deferral.meaning, "remedy": deferral.remedy}
-    return {
+    return dict.fromkeys(ROW_COLUMNS) | {
         "month": row.month,
         "what": "upload",
         "collection": row.collection,
@@ -215,11 +230,6 @@ def upload_row(row: Upload, show_names: bool, deferral: Deferral | None = None) 
         "state": "deferred" if deferral else row.state.value,
         "reason": row.reason.value if row.reason else None,
         **words,
-        "pages": None,
-        "pages_not_read": None,
-        "pictures": None,
-        "collapsed": None,
-        "quarantined": None,
         "job_id": row.job_id,
     }
 

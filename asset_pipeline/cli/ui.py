@@ -23,6 +23,7 @@ def ui(
     """Serve the web page: months, runs, checks, sensors. It has no login, so keep it local. Ctrl-C ends it."""
     _check_free(host, port)
 
+    from asset_pipeline.cli.gallery import gallery_address
     from asset_pipeline.defs.instance import prepare_home
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
@@ -38,6 +39,8 @@ def ui(
         os.environ.setdefault("PYTHONWARNINGS", "ignore")
         command += ["--log-level", "error"]
     console.say(f"Serving http://{host}:{port} in a few seconds. Ctrl-C ends it.")
+    console.say(f"What you drop into {settings.store_address('inbox')} is taken within a minute or two.")
+    console.say(f"Pictures to look at, once a month was run: {gallery_address(settings, '<month>')}")
     sys.stdout.flush()
     os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
 

@@ -130,6 +130,12 @@ EDITIONS = (
     Column("content_digest", "text", "SHA-256 of what was found, without ids and times"),
     Column("digest", "text", "SHA-256 of the manifest's bytes"),
     Column("previous_digest", "text", "SHA-256 of the edition before"),
+    Column(
+        "why",
+        "text",
+        "first; new_revision of the document; read_again by another version or under other rules; expired; "
+        "changed: a picture or document was decided, repaired or taken up again",
+    ),
 )
 
 TABLES: dict[str, tuple[Column, ...]] = {

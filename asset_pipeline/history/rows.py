@@ -12,7 +12,7 @@ from datetime import datetime
 from itertools import islice
 from typing import Any
 
-from sqlalchemy import ColumnElement, Select, and_, func, literal, select, tuple_
+from sqlalchemy import ColumnElement, Select, and_, case, func, literal, select, tuple_
 
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
@@ -101,9 +101,22 @@ def edition_rows(
     """Manifests that were published, the latest first."""
     names = ("published_at", "month", "report_id", "job_id", "edition", "content_digest", "digest", "previous_digest")
     seen = select(func.min(uploads.c.first_seen_at)).where(uploads.c.job_id == manifests.c.job_id).scalar_subquery()
+    before, its_job = manifests.alias("before"), jobs.alias("its_job")
+    why = case(
+        (manifests.c.edition == 1, "first"),
+        (and_(manifests.c.deleted_at.is_not(None), before.c.deleted_at.is_(None)), "expired"),
+        (jobs.c.revision > its_job.c.revision, "new_revision"),
+        (manifests.c.job_id != before.c.job_id, "read_again"),
+        else_="changed",
+    )
     query = (
-        select(*(manifests.c[name] for name in names), jobs.c.revision, seen.label("first_seen_at"))
+        select(*(manifests.c[name] for name in names), jobs.c.revision, seen.label("first_seen_at"), why.label("why"))
         .join(jobs, jobs.c.job_id == manifests.c.job_id)
+        .outerjoin(
+            before,
+            and_(before.c.report_id == manifests.c.report_id, before.c.edition == manifests.c.edition - 1),
+        )
+        .outerjoin(its_job, its_job.c.job_id == before.c.job_id)
         .where(*_in(manifests.c.month, month), *_from(manifests.c.published_at, since))
     )
     keys = (manifests.c.published_at, manifests.c.report_id, manifests.c.edition)

@@ -30,7 +30,7 @@ _COMMON: dict[str, Any] = {
 
 
 def make_engine(url: str) -> Engine:
-    """An engine for ``url``; makes the folder of a SQLite file. Contacts nothing else. Raises ConfigurationError."""
+    """An engine for ``url``; makes a SQLite file, not its folder. Contacts nothing else. Raises ConfigurationError."""
     try:
         parsed = make_url(url)
         kind = parsed.get_backend_name()
@@ -62,10 +62,12 @@ def _sqlite(url: URL) -> Engine:
 
 
 def _make_file(path: Path) -> None:
-    """Make the folder, and the file for its owner alone: it holds the names of documents."""
+    """Make the file for its owner alone: it holds the names of documents."""
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+    except FileNotFoundError:
+        what = "The folder of the ledger's file does not exist."
+        raise ConfigurationError(what, "Create it or correct ASSET_PIPELINE_LEDGER.") from None
     except OSError as error:
         what = f"The ledger's file cannot be made: {os.strerror(error.errno or 0)}."
         remedy = "Set ASSET_PIPELINE_HOME or ASSET_PIPELINE_LEDGER to a place that can be written."

@@ -17,7 +17,7 @@ from asset_pipeline.ledger.current import current_jobs
 from asset_pipeline.ledger.reading import DocumentRow, PictureRow, documents_of_month
 from asset_pipeline.ledger.schema import attempts, jobs, objects, pages, placements
 from asset_pipeline.ledger.statements import portions
-from asset_pipeline.ledger.uploads import UploadState, list_uploads
+from asset_pipeline.ledger.uploads import OPEN, list_uploads
 
 _FETCHED = 500
 """Rows at a time: by ones, asking for a row costs more than hashing it."""
@@ -99,8 +99,10 @@ def told_digest(conn: Connection, month: str, *, names: bool) -> str:
     for document in documents_of_month(conn, month):
         if document.expired_at is None:
             digest.update(repr([getattr(document, name) for name in told]).encode())
-    for upload in list_uploads(conn, month=month, states=[UploadState.WAITING]):
-        digest.update(repr([upload.upload_id, *([upload.collection, upload.name] if names else [])]).encode())
+    for upload in list_uploads(conn, month=month, states=OPEN):
+        digest.update(
+            repr([upload.upload_id, upload.reason, *([upload.collection, upload.name] if names else [])]).encode()
+        )
     current = current_jobs(month)
     kept = (current.c.state == "succeeded", current.c.expired_at.is_(None))
     for table, in_order in ((pages, pages.c.page), (placements, placements.c.ordinal)):

@@ -15,6 +15,7 @@ from asset_pipeline.archive.catalogue_query import ask
 from asset_pipeline.errors import UsageError
 from asset_pipeline.installation import Installation, open_installation
 from asset_pipeline.intake.admission import admit_month
+from asset_pipeline.intake.inventory import take_inventory
 from asset_pipeline.work.clock import utc_now
 from asset_pipeline.work.month import work_month
 from asset_pipeline_tests.small_documents import MONTH, drop_document, fresh_settings
@@ -92,7 +93,6 @@ def test_why_a_page_has_no_picture_is_one_question(inst: Installation, submit: C
 
 
 def test_an_installation_without_a_catalogue_answers_with_no_rows(inst: Installation) -> None:
-    inst.archive.put_current("probe", b"")
     assert ask(inst, "SELECT * FROM pages").rows == []
 
 
@@ -103,6 +103,16 @@ def test_names_are_not_there_where_the_policy_hides_them(inst: Installation, sub
     for table in TABLES:
         assert ask(inst, f"SELECT DISTINCT collection, document FROM {table}").rows == [(None, None)]
         assert b"secret" not in Path(inst.settings.store_address("archive"), catalogue_key(table, MONTH)).read_bytes()
+    drop_document(inst.settings, "secret-waits.pdf", [20])
+    take_inventory(opaque, utc_now())
+    assert ask(opaque, "SELECT DISTINCT collection, document FROM pages").rows == [(None, None)]
+
+
+def test_a_document_that_is_worked_again_is_late_whatever_its_file_says(inst: Installation, submit: Callable) -> None:
+    submit("a.pdf", [10, 20])
+    publish(inst)
+    submit("a.pdf", [30])
+    assert ask(inst, "SELECT page, state FROM pages WHERE document = 'a.pdf'").rows == [(None, "late")]
 
 
 @pytest.mark.parametrize(
@@ -126,7 +136,6 @@ def test_names_are_not_there_where_the_policy_hides_them(inst: Installation, sub
     ],
 )
 def test_a_question_reaches_nothing_else_and_fails_in_one_line(inst: Installation, tmp_path: Path, sql: str) -> None:
-    inst.archive.put_current("probe", b"")
     secret = tmp_path / "secret.txt"
     secret.write_text("key")
     before = sorted(tmp_path.rglob("*"))
@@ -137,5 +146,4 @@ def test_a_question_reaches_nothing_else_and_fails_in_one_line(inst: Installatio
 
 
 def test_columns_of_one_name_are_told_apart(inst: Installation) -> None:
-    inst.archive.put_current("probe", b"")
     assert ask(inst, "SELECT 1 AS a, 2 AS a").columns == ("a", "a_2")

@@ -97,6 +97,15 @@ def test_a_file_that_is_gone_is_made_again(inst: Installation, archive: Path, lo
     assert place.read_bytes() == body
 
 
+def test_a_damaged_file_of_a_gallery_is_mended_by_making_it_anew(inst: Installation, archive: Path) -> None:
+    before = {name: body for name, (_, body) in contents(archive).items()}
+    for room in ("thumbnails", "data"):
+        place = next((archive / "galleries" / MONTH / room).iterdir())
+        place.write_bytes(bytes([place.read_bytes()[0] ^ 1]) + place.read_bytes()[1:])
+    publish_gallery(inst, MONTH, lambda: open_previews(inst, 1), anew=True)
+    assert {name: body for name, (_, body) in contents(archive).items()} == before
+
+
 @pytest.mark.parametrize("altered", [HEAD, *TABLES])
 def test_a_file_that_keeps_its_name_and_length_but_not_its_bytes_is_made_again(
     inst: Installation, archive: Path, altered: str

@@ -61,11 +61,21 @@ def test_a_month_is_run_looked_at_asked_and_taken_along(command: Callable, place
     assert "already" in command("export", MONTH, target).one_line_error()
 
 
-def test_a_page_of_a_document_that_waits_is_late(command: Callable, place: Path) -> None:
+def test_what_is_still_in_the_inbox_is_told_alike_by_page_and_sql_without_looking_first(
+    command: Callable, place: Path
+) -> None:
     drop(place, "a.pdf", [10])
-    assert command("status").status == 0
-    (row,) = json.loads(command("page", "a.pdf", "87", "--format", "json").out)
-    assert (row["state"], bool(row["remedy"])) == ("late", True)
+    misplaced = place / ".asset_pipeline" / "inbox" / "city" / "May" / "b.pdf"
+    misplaced.parent.mkdir()
+    picture_pdf(misplaced, [20])
+    for name, state, words in (("a.pdf", "late", "waits in the inbox"), ("b.pdf", "not_read", "place")):
+        (row,) = json.loads(command("page", name, "87", "--format", "json").out)
+        assert row["state"] == state
+        assert words in row["meaning"]
+        assert row["remedy"]
+        question = f"SELECT state, meaning, remedy FROM pages WHERE document = '{name}' AND coalesce(page, 87) = 87"
+        (told,) = json.loads(command("catalogue", "query", question, "--format", "json").out)
+        assert told == {part: row[part] for part in told}
 
 
 def test_a_month_that_does_not_exist_is_refused_in_one_line(command: Callable) -> None:

@@ -127,6 +127,11 @@ def test_status_lists_what_waits_for_its_collection_and_when_it_is_taken(
     told = {row["name"]: row for row in body["rows"]}["report.pdf"]
     assert told["state"] == "deferred"
     assert "may have 1 byte queued" in told["meaning"] and "a later run takes it, once " in told["remedy"]
+    question = "SELECT meaning, remedy FROM pages WHERE document = 'report.pdf' AND month = '2026-05'"
+    for asked in (("page", "report.pdf", "1"), ("catalogue", "query", question)):
+        rows = json.loads(command(*asked, "--format", "json", ASSET_PIPELINE_QUEUED_BYTES="1").out)
+        (row,) = [row for row in rows if row.get("month", "2026-05") == "2026-05"]
+        assert "may have 1 byte queued" in row["meaning"] and "a later run takes it, once " in row["remedy"]
 
 
 def test_a_run_whose_archive_lost_a_picture_ends_with_status_1_and_fsck_repairs_it(

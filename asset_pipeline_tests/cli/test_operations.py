@@ -97,6 +97,12 @@ def test_what_was_held_back_is_listed_shown_released_and_rejected(
     assert month["pictures"] == 1
     editions = place / ".asset_pipeline" / "archive" / "manifests" / "2026-05" / "editions"
     assert len(list(editions.glob("*-1.json"))) == 1
+    told_by_history = json.loads(command("history", "editions", "--format", "json").out)
+    assert sorted((row["edition"], row["why"]) for row in told_by_history) == [
+        (1, "first"),
+        (1, "first"),
+        (2, "changed"),
+    ]
 
 
 def test_the_janitor_says_what_it_removed(command: Callable, place: Path) -> None:

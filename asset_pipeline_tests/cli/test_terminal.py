@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import pty
 import subprocess
 import sys
 from pathlib import Path
 
+from asset_pipeline.logs import FOR_PEOPLE, ForPeople
 from asset_pipeline_tests.commands import ROOT
 
 
@@ -38,3 +40,9 @@ def test_what_a_person_should_know_is_one_line_in_plain_words(place: Path) -> No
     (note,) = on_a_terminal(place, "status", "--format", "json")
     assert note.startswith("Note: A key that signs")
     assert "asset_pipeline." not in note
+
+
+def test_an_error_of_a_library_is_told_as_an_error_and_whose_it_is() -> None:
+    told = ForPeople(FOR_PEOPLE)
+    failed = logging.LogRecord("urllib3.connectionpool", logging.ERROR, "", 1, "no answer\x07", None, None)
+    assert told.format(failed) == "Error of urllib3: no answer\N{REPLACEMENT CHARACTER}"

@@ -41,6 +41,8 @@ MADE_UP = (
 PAGE = 87
 MISSING = {"no_picture": "none.pdf", "late": "late.pdf", "quarantined": "held.pdf", "decorative": "hairline.pdf"}
 """Documents that show nothing on page 87, by the reason."""
+WAITING = "just-dropped.pdf"
+"""One that shows nothing yet, because nobody took it in."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def month(browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Month]:
         work_month(inst, MONTH)
         drop_document(settings, MISSING["late"], [30], month=MONTH)
         admit_month(inst, MONTH, utc_now, wait=True)
-        drop_document(settings, "just-dropped.pdf", [40], month=MONTH)
+        drop_document(settings, WAITING, [40], month=MONTH)
         take_inventory(inst, utc_now(), MONTH)
         for each in (MONTH, EMPTY):
             publish_gallery(inst, each, lambda: open_previews(inst))

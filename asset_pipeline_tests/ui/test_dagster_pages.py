@@ -73,6 +73,7 @@ def served(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterat
     try:
         _wait_until_it_answers(port)
         yield Served(f"http://127.0.0.1:{port}", place / ".asset_pipeline")
+        assert "DEBUG" not in (place / "log").read_text("utf-8"), "each event of each run in the terminal"
     finally:
         _end(running)
         for large in [path for path in place.rglob("*") if path.is_file() and path.stat().st_size >= LARGE]:

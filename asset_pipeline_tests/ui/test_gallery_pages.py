@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, Page, expect
 
 from asset_pipeline_tests.commands import Command, WarmProcess
 from asset_pipeline_tests.ui.browsing import Watch, watch
-from asset_pipeline_tests.ui.conftest import EMPTY, HOSTILE, MISSING, PAGE, Month
+from asset_pipeline_tests.ui.conftest import EMPTY, HOSTILE, MISSING, PAGE, WAITING, Month
 
 DESK, PHONE = {"width": 1400, "height": 900}, {"width": 390, "height": 800}
 
@@ -149,12 +149,11 @@ def test_every_cause_of_a_missing_picture_is_one_step_away(shown: Shown) -> None
     assert "in the archive" in shown.find_page("saltmarsh-annual-report.pdf", "ii")
 
 
-@pytest.mark.parametrize("cause", MISSING)
+@pytest.mark.parametrize(("name", "cause"), [*((name, cause) for cause, name in MISSING.items()), (WAITING, "late")])
 def test_why_page_87_is_missing_is_told_alike_by_gallery_command_line_and_sql(
-    shown: Shown, month: Month, warm_process: WarmProcess, tmp_path: Path, cause: str
+    shown: Shown, month: Month, warm_process: WarmProcess, tmp_path: Path, name: str, cause: str
 ) -> None:
     """Each in one step; where only the document can tell, it tells for each of its pages."""
-    name = MISSING[cause]
     sql = f"SELECT state, meaning, remedy FROM pages WHERE document = '{name}' AND coalesce(page, {PAGE}) = {PAGE}"
     command = Command(tmp_path, warm_process)
     (told,) = answer_of(command, month, "page", name, str(PAGE))

@@ -15,11 +15,11 @@ from typing import Any
 
 from sqlalchemy import Connection
 
-from asset_pipeline.archive.page_states import PageAnswer, PageState, answer_for_page
+from asset_pipeline.archive.page_states import PageAnswer, PageState, answer_for_page, name_of_upload
 from asset_pipeline.installation import Installation
 from asset_pipeline.ledger import reading
 from asset_pipeline.ledger.reading import DocumentRow, PictureRow
-from asset_pipeline.ledger.uploads import UploadState, list_uploads
+from asset_pipeline.ledger.uploads import OPEN, Upload, UploadState, list_uploads
 from asset_pipeline.model import Kind, Page, Placement, Status
 from asset_pipeline.reasons import Reason, explain
 
@@ -89,8 +89,11 @@ def read_month(inst: Installation, month: str) -> GalleryMonth:
     with inst.ledger.read() as conn:
         rows = [row for row in reading.documents_of_month(conn, month) if row.expired_at is None]
         documents = [_document(conn, row, inst.policy.show_names) for row in rows]
-        waiting = [_waiting(inst, row.upload_id, row.collection, row.name) for row in _waiting_uploads(conn, month)]
-    return GalleryMonth(month, _totals(rows) | {"waiting": len(waiting)}, _reasons(documents), documents + waiting)
+        uploads = list_uploads(conn, month=month, states=OPEN)
+    documents += [_not_taken_in(row, inst.policy.show_names) for row in uploads]
+    found = Counter(row.state for row in uploads)
+    totals = {"waiting": found[UploadState.WAITING], "rejected": found[UploadState.REJECTED]}
+    return GalleryMonth(month, _totals(rows) | totals, _reasons(documents), documents)
 
 
 def _totals(rows: Sequence[DocumentRow]) -> dict[str, int]:
@@ -155,29 +158,25 @@ def _document(conn: Connection, row: DocumentRow, show_names: bool) -> GalleryDo
     )
 
 
-def _waiting(inst: Installation, upload_id: str, collection: str | None, name: str | None) -> GalleryDocument:
-    """A document that lies in the inbox and was not taken yet."""
-    shown = inst.policy.show_names
+def _not_taken_in(upload: Upload, show_names: bool) -> GalleryDocument:
+    """A document that is in the inbox still: it waits, or cannot be taken in."""
     counts = dict.fromkeys(
         ("drawn", "archived", "collapsed", "decorative", "consumed", "not_shown", "quarantined", "derived"), 0
     )
     head: dict[str, Any] = {
-        "id": upload_id,
-        "title": name if shown and name else upload_id,
-        "collection": collection if shown else None,
+        "id": upload.upload_id,
+        "title": name_of_upload(upload) if show_names else upload.upload_id,
+        "collection": upload.collection if show_names else None,
         "revision": None,
-        "state": "waiting",
-        "reason": None,
+        "state": "refused" if upload.reason else "waiting",
+        "reason": upload.reason.value if upload.reason else None,
         "pages": None,
         **counts,
         "states": "",
         "labels": {},
     }
-    return GalleryDocument(head, [], {}, frozenset(), "", drawable=False)
-
-
-def _waiting_uploads(conn: Connection, month: str) -> Sequence[Any]:
-    return list_uploads(conn, month=month, states=[UploadState.WAITING])
+    reasons = frozenset({upload.reason.value} if upload.reason else ())
+    return GalleryDocument(head, [], {}, reasons, "", drawable=False)
 
 
 def _blocks(pages: list[Page], files: dict[str, PictureRow]) -> list[Block]:

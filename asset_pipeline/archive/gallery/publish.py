@@ -91,12 +91,23 @@ def gallery_prefix(month: str) -> str:
 
 
 def publish_gallery(
-    inst: Installation, month: str, open_previews: Callable[[], AbstractContextManager[Previews]]
+    inst: Installation,
+    month: str,
+    open_previews: Callable[[], AbstractContextManager[Previews]],
+    *,
+    anew: bool = False,
 ) -> PublishedGallery:
-    """Bring the gallery of ``month`` up to date. Raises StorageError when a store is away."""
+    """Bring the gallery of ``month`` up to date; with ``anew`` make every file of it again, whatever is there.
+
+    Files that are named for what they show are not read on the way, so only ``anew`` mends one whose bytes changed.
+    Raises StorageError when a store is away.
+    """
     with inst.ledger.read() as conn:
         source = made_from(inst, conn, month)
     folder = _Folder(inst.archive, gallery_prefix(month))
+    if anew:
+        folder.remove_others()
+        folder.sheets.clear()
     note = read_note(inst.archive, folder.prefix + NOTE)
     if note and note.made_from == source and note.listing == folder.listing() and folder.holds(note.sha256):
         return _published(folder, note.sha256, note.figures["pictures"])

@@ -39,7 +39,8 @@ def build_image_gallery(months: dg.PartitionsDefinition[str]) -> dg.AssetsDefini
                 data_version=dg.DataVersion(made.digest),
                 metadata={
                     "dagster/partition_row_count": made.pictures,
-                    "key": made.key,
+                    "open_in_a_browser": f"{made.key} in the archive; where that is, "
+                    f"`asset-pipeline gallery {context.partition_key}` says",
                     "placements": made.pictures,
                     "thumbnails": made.thumbnails,
                     "files": made.files,

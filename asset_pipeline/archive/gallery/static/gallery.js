@@ -9,10 +9,11 @@
     ["archived", "pictures archived", "picture archived", true], ["collapsed", "repeats", "repeat"],
     ["derived", "charts, joined", "chart or joined"], ["decorative", "decoration"], ["consumed", "parts", "part"],
     ["not_shown", "not shown"], ["quarantined", "quarantined"], ["refused", "documents refused", "document refused"],
-    ["unfinished", "documents late", "document late"], ["waiting", "waiting in the inbox"]];
+    ["unfinished", "documents late", "document late"], ["waiting", "waiting in the inbox"], ["rejected", "not taken in"]];
   const PAGES_WORDS = {q: "with quarantined pictures", x: "not read", l: "late", d: "with only decoration",
     s: "with nothing shown", n: "without a picture"};
   const AROUND = 500;
+  const AT_ONCE = 20;  // cards: a screen of them; the rest of a block follows when these are seen
 
   let month, blocks = [], texts = null, textsWanted = null, columns = 1, typing = 0;
 
@@ -146,7 +147,7 @@
     const codes = wantedCodes(), only = byId("document").value;
     const narrowed = words.length || byId("kind").value || byId("status").value;
     let pictures = 0, documents = 0;
-    clearTimeout(typing);
+    cancelAnimationFrame(typing);
     inView.disconnect();
     measure();
     for (const found of month.documents) { found.matching = 0; }
@@ -158,6 +159,9 @@
       undraw(block);
       if (block.matches.length) { inView.observe(block.node); }
     }
+    // Asked for while the browser works out what is in view: mostly it is the first.
+    const first = blocks.find((block) => block.matches.length);
+    if (first) { load(first.file).catch(() => null); }
     month.documents.forEach((found, index) => {
       const chosen = only === "" || Number(only) === index;
       found.section.hidden = !(chosen && (found.matching || !narrowed));
@@ -194,7 +198,7 @@
     for (const entry of entries) {
       const block = entry.target.block;
       block.near = entry.isIntersecting;
-      if (block.near && !block.drawn) { draw(block); }
+      if (block.near && !block.drawn) { block.drawing = draw(block); }
     }
   }, {rootMargin: AROUND + "px 0px"});
 
@@ -225,8 +229,14 @@
       if (!rows) { block.node.replaceChildren(make("p", {className: "note", textContent: "A file of this gallery is missing. Make the gallery again."})); }
       return;
     }
-    const cards = wanted.map((at) => make("li", {}, card(block, item(month, rows[at], block.codes[at]))));
-    block.node.replaceChildren(make("ul", {className: "grid"}, ...cards));
+    const grid = make("ul", {className: "grid"});
+    block.node.replaceChildren(grid);
+    for (let done = 0; done < wanted.length; done += AT_ONCE) {
+      if (done) { await new Promise((resolve) => setTimeout(resolve)); }
+      if (block.matches !== wanted) { return; }
+      grid.append(...wanted.slice(done, done + AT_ONCE)
+        .map((at) => make("li", {}, card(block, item(month, rows[at], block.codes[at])))));
+    }
     block.node.style.height = "";
   }
 
@@ -258,7 +268,7 @@
   /* ---- events ---- */
   function listen() {
     byId("text").addEventListener("focus", loadTexts, {once: true});
-    byId("text").addEventListener("input", () => { clearTimeout(typing); typing = setTimeout(filter, 60); });
+    byId("text").addEventListener("input", () => { cancelAnimationFrame(typing); typing = requestAnimationFrame(filter); });
     for (const id of ["document", "kind", "status", "decoration"]) { byId(id).addEventListener("change", filter); }
     byId("document").addEventListener("change", () => {
       if (byId("document").value) { byId("finder-document").value = byId("document").value; }
@@ -299,7 +309,7 @@
 
   async function printAll() {
     const wanted = blocks.filter((block) => block.matches.length);
-    await Promise.all(wanted.filter((block) => !block.node.childElementCount).map((block) => draw(block, true)));
+    await Promise.all(wanted.map((block) => block.node.childElementCount ? block.drawing : draw(block, true)));
     const images = [...document.querySelectorAll(".card img")];
     for (const image of images) { image.loading = "eager"; }
     await Promise.all(images.map((image) => image.decode().catch(() => null)));

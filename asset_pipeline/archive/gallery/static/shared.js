@@ -19,8 +19,9 @@ const shared = (function () {
   const number = (value) => value.toLocaleString("en");
   const plural = (count, word) => number(count) + " " + word + (count === 1 ? "" : "s");
 
-  // As it is searched: without case, accents and how these are composed.
-  const folded = (text) => text.normalize("NFD").replace(/\p{M}/gu, "").toLowerCase();
+  // As it is searched: without case, accents and how these are composed. Most texts have none, and tens of thousands come at once.
+  const plainText = /^[\x00-\x7f]*$/;
+  const folded = (text) => (plainText.test(text) ? text : text.normalize("NFD").replace(/\p{M}/gu, "")).toLowerCase();
   // A reason has two words for a document; two more for a picture in it, where those are others.
   const reasonOfPicture = (month, reason) => month.reasons[reason].slice(-2);
 
