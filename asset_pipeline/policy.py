@@ -11,7 +11,7 @@ from __future__ import annotations
 import hashlib
 import stat
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import rfc8785
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -34,7 +34,6 @@ _Whole = Annotated[int, Field(le=_EXACT)]
 _Days = Annotated[int, Field(gt=0, le=_CENTURY)]
 _Points = Annotated[float, Field(ge=0, le=1_000_000)]
 _MediaType = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9.+-]*/[a-z0-9][a-z0-9.+-]*$")]
-_Picture = Literal["image/png", "image/jpeg", "image/webp"]
 
 
 class _Part(BaseModel):
@@ -84,13 +83,13 @@ class Figures(_Part):
     gap_points: _Points = Field(10.0, description="marks closer than this belong together")
     label_points: _Points = Field(20.0, description="short texts closer than this are labels of the figure")
     picture_share: float = Field(0.5, ge=0, le=1, description="a drawing covered more than this by pictures is theirs")
-    fewest_paths: _Whole = Field(6, gt=0, description="a page with fewer paths has no figure")
+    fewest_paths: _Whole = Field(6, gt=0, description="a page with fewer has no figure; a long one is several")
     marks: _Whole = Field(50_000, gt=0, description="marks of one page that are looked at")
     seconds: float = Field(20.0, gt=0, le=_DAY, description="deadline for rendering one figure")
 
 
 class MediaTypes(_Part):
-    """Accepted uploads and releasable pictures (REQUIREMENTS R1.1, R5.5)."""
+    """Accepted uploads (REQUIREMENTS R1.1)."""
 
     # Not strict in themselves, or a list as YAML and JSON write it would be no tuple; what is in them has one form.
     documents: tuple[_MediaType, ...] = Field(
@@ -103,7 +102,6 @@ class MediaTypes(_Part):
         min_length=1,
         strict=False,
     )
-    released: tuple[_Picture, ...] = Field(("image/png", "image/jpeg", "image/webp"), min_length=1, strict=False)
 
 
 class Retention(_Part):
