@@ -19,6 +19,7 @@ from PIL import Image, UnidentifiedImageError
 
 from asset_pipeline.account import count
 from asset_pipeline.extraction.engine import Inspection, Request
+from asset_pipeline.extraction.written import write_file
 from asset_pipeline.model import Extraction, Kind, Page, Picture, Placement, Source, Status
 
 THUMBNAIL_PIXELS = 320
@@ -127,7 +128,7 @@ def _save(out: Path, image: Image.Image) -> Picture:
     image.save(body, "WEBP", quality=_QUALITY, method=2)
     content = body.getvalue()
     digest = hashlib.sha256(content).hexdigest()
-    (out / f"{digest}.webp").write_bytes(content)
+    write_file(out / f"{digest}.webp", content)
     return Picture(
         sha256=digest,
         file=f"{digest}.webp",

@@ -29,6 +29,7 @@ from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.pypdf_walk import Drawn, Frame, box_of, is_name, plain, walk_page
 from asset_pipeline.extraction.rows import Found, Gallery, placement_row, plain_text
 from asset_pipeline.extraction.withheld import WithheldFiles
+from asset_pipeline.extraction.written import write_file
 from asset_pipeline.model import LARGEST_DEPTH, Extraction, Flag, Kind, Page, Picture, Source
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
@@ -260,7 +261,7 @@ def _write(
 ) -> Picture:
     digest = hashlib.sha256(data).hexdigest()
     name = f"{digest}.{extension}"
-    (request.out / name).write_bytes(data)
+    write_file(request.out / name, data)
     return Picture(
         sha256=digest,
         file=name,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 
 from asset_pipeline.extraction.engine import Request
+from asset_pipeline.extraction.written import write_file
 from asset_pipeline.model import Placement, Status, Withheld
 
 
@@ -51,5 +52,5 @@ class WithheldFiles:
         if not 0 < len(data) <= min(left, self.request.policy.limits.encoded_bytes):
             return None
         self._sizes[digest] = len(data)
-        (self.request.out / Withheld.file_of(digest)).write_bytes(data)
+        write_file(self.request.out / Withheld.file_of(digest), data)
         return digest, len(data)

@@ -17,6 +17,7 @@ import numpy as np
 from PIL import Image
 
 from asset_pipeline.extraction.pdf.samples import Codes, pack, to_eight
+from asset_pipeline.extraction.written import write_file
 from asset_pipeline.model import Picture
 
 Rendition = Literal["original", "display", "thumbnail"]
@@ -43,7 +44,7 @@ def write(file: File, out: Path, renditions: list[Rendition]) -> Picture:
     digest = hashlib.sha256(file.data).hexdigest()
     path = out / f"{digest}.{file.extension}"
     if not path.exists():
-        path.write_bytes(file.data)
+        write_file(path, file.data)
     return Picture(
         sha256=digest,
         file=path.name,

@@ -26,6 +26,7 @@ from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.sandbox import claims
 from asset_pipeline.extraction.sandbox.lost import DecoderLost, EngineFailed
 from asset_pipeline.extraction.withheld import most_bytes
+from asset_pipeline.extraction.written import write_file
 from asset_pipeline.model import Extraction, Status, Withheld
 from asset_pipeline.reasons import Reason
 
@@ -61,9 +62,7 @@ def write_answer(
     if len(encoded) > ANSWER_BYTES and extraction is not None:
         refused = {"outcome": Reason.PLACEMENT_BUDGET_EXCEEDED, "pages": [], "pictures": [], "withheld": []}
         return write_answer(out, extraction=extraction.model_copy(update=refused))
-    descriptor = os.open(out / ANSWER_FILE, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
-    with os.fdopen(descriptor, "wb") as file:
-        file.write(encoded)
+    write_file(out / ANSWER_FILE, encoded, anew=True)
     return None
 
 

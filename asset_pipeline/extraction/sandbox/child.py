@@ -19,6 +19,7 @@ from asset_pipeline.extraction.engine import Request, load_engine
 from asset_pipeline.extraction.sandbox.answers import write_answer
 from asset_pipeline.extraction.sandbox.confine import confine
 from asset_pipeline.extraction.sandbox.protocol import Exit, Order, Task
+from asset_pipeline.extraction.written import NoRoom
 
 
 def become_decoder(order: Order, request: Request, parent: int, filters: Collection[str]) -> NoReturn:
@@ -41,6 +42,8 @@ def become_decoder(order: Order, request: Request, parent: int, filters: Collect
         status = Exit.ANSWERED
     except MemoryError:
         status = Exit.OUT_OF_MEMORY
+    except NoRoom:
+        status = Exit.NO_ROOM
     finally:
         # Never back into the zygote's loop, and no exit handlers of libraries that the zygote still uses.
         os._exit(status)
@@ -49,7 +52,7 @@ def become_decoder(order: Order, request: Request, parent: int, filters: Collect
 def carry_out(task: Task, name: str, request: Request, engines: Mapping[str, str] | None = None) -> None:
     """Have the engine ``name`` (of ``engines``, else of the registry) do ``task`` and leave its answer file.
 
-    Raises MemoryError alone.
+    Raises MemoryError and NoRoom alone.
     """
     try:
         engine = load_engine(name, engines)

@@ -15,13 +15,14 @@ from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from types import TracebackType
 
-from asset_pipeline.errors import ConfigurationError
+from asset_pipeline.errors import ConfigurationError, StorageError
 from asset_pipeline.extraction.engine import ENGINES, Inspection, Request, load_engine, version_of
 from asset_pipeline.extraction.sandbox import answers
 from asset_pipeline.extraction.sandbox.line import GRACE_SECONDS, START_SECONDS, ZygoteLine, start_zygote
 from asset_pipeline.extraction.sandbox.lost import DecoderLost, EngineFailed
 from asset_pipeline.extraction.sandbox.orders import request_to_json
 from asset_pipeline.extraction.sandbox.protocol import Ending, Exit, Order, Task
+from asset_pipeline.extraction.written import NoRoom
 from asset_pipeline.model import Extraction, Source
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
@@ -99,11 +100,14 @@ class DecoderPool:
         return told.get(engine) or version_of(load_engine(engine))
 
     def inspect(self, engine: str, request: Request) -> Inspection:
-        """Open the document and count its pages. Raises DecoderLost; ``request.out`` is empty afterwards."""
+        """Open the document and count its pages; ``request.out`` is empty afterwards.
+
+        Raises DecoderLost, StorageError where there is no room for the answer.
+        """
         try:
             self._run("inspect", engine, request, self._policy.limits.document_seconds)
             return answers.read_inspection(request)
-        except DecoderLost:
+        except (DecoderLost, StorageError):
             answers.clear(request.out)
             raise
         except EngineFailed as failure:
@@ -112,7 +116,9 @@ class DecoderPool:
             return Inspection(source=_unread(request), outcome=failure.reason)
 
     def extract(self, engine: str, request: Request, *, seconds: float | None = None) -> Extraction:
-        """Read the pages. Raises DecoderLost; ``request.out`` then is empty, else holds the answer's files.
+        """Read the pages; ``request.out`` then holds the answer's files.
+
+        Raises DecoderLost, StorageError where there is no room for them; ``request.out`` is empty then.
 
         ``seconds`` shortens the policy's deadline, for a caller that has spent some of it.
         """
@@ -120,7 +126,7 @@ class DecoderPool:
         try:
             peak = self._run("extract", engine, request, allowed if seconds is None else min(seconds, allowed))
             return answers.read_extraction(request).model_copy(update={"peak_rss_bytes": peak})
-        except DecoderLost:
+        except (DecoderLost, StorageError):
             answers.clear(request.out)
             raise
         except EngineFailed as failure:
@@ -168,13 +174,15 @@ class DecoderPool:
 
 
 def _judge(ending: Ending, memory_bytes: int) -> None:
-    """Return where the decoder answered; else raise DecoderLost with what most likely ended it."""
+    """Return where the decoder answered; else raise DecoderLost with what most likely ended it, or StorageError."""
     if ending.late or ending.status == -signal.SIGXCPU:
         raise DecoderLost(Reason.DEADLINE_EXCEEDED)
     if ending.status == Exit.ANSWERED:
         return
     if ending.status == Exit.OUT_OF_MEMORY:
         raise DecoderLost(Reason.MEMORY_EXCEEDED)
+    if ending.status == Exit.NO_ROOM:
+        raise _no_room()
     if ending.status == Exit.NOT_CONFINED:
         raise DecoderLost(Reason.DECODER_CRASHED, "it could not be confined")
     # Native code ends by a signal when an allocation fails, which looks like any crash from outside.
@@ -193,7 +201,13 @@ def _run_uncaged(task: Task, engine: str, request: Request, engines: Mapping[str
             carry_out(task, engine, request, engines)
         except MemoryError:
             raise DecoderLost(Reason.MEMORY_EXCEEDED) from None
+        except NoRoom:
+            raise _no_room() from None
     return 0
+
+
+def _no_room() -> StorageError:
+    return StorageError("What was read cannot be written: the disk is full.", "Make room where the work folder is.")
 
 
 def _unread(request: Request) -> Source:

@@ -26,6 +26,7 @@ class Exit(IntEnum):
     OUT_OF_MEMORY = 3
     NO_ANSWER = 4
     NOT_CONFINED = 5
+    NO_ROOM = 6
 
 
 @dataclass(frozen=True, slots=True)
