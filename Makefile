@@ -23,8 +23,8 @@ help: ## list the targets
 demo: $(VENV)/.locked $(VENV)/.project ## archive three months of made-up reports, from an empty folder
 	$(BIN)/asset-pipeline demo
 
-ui: $(VENV)/.locked $(VENV)/.project ## open Dagster's pages on what is archived
-	$(BIN)/asset-pipeline ui
+ui: $(VENV)/.locked $(VENV)/.project ## open Dagster's pages on what is archived (PORT=3000)
+	$(BIN)/asset-pipeline ui $(if $(PORT),--port $(PORT))
 
 test: $(VENV)/.locked-dev $(VENV)/.project ## run the tests (WORKERS=2 at once)
 	$(BIN)/python -m pytest --numprocesses $(WORKERS) --durations 10

@@ -52,5 +52,6 @@ def _check_free(host: str, port: int) -> None:
             pass
     except OSError as error:
         raise UsageError(
-            f"Port {port} of {host} cannot be used ({error.strerror}).", "Choose another with --port or --host."
+            f"Port {port} of {host} cannot be used ({os.strerror(error.errno or 0)}).",
+            "Choose another: make ui PORT=3001, or --port and --host.",
         ) from None

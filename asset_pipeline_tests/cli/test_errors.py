@@ -131,7 +131,8 @@ def test_a_port_that_is_taken_is_wrong_usage(command: Callable) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ended = command("ui", "--port", str(taken.getsockname()[1]))
     assert ended.status == 2
-    assert "--port" in ended.one_line_error()
+    told = ended.one_line_error()
+    assert "--port" in told and "in use)" in told
 
 
 def test_samples_that_are_not_there_are_named(command: Callable, place: Path) -> None:
