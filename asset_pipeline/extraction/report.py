@@ -250,14 +250,20 @@ class _Admitted:
 
 
 def _admit(file: Path, policy: Policy) -> _Admitted:
-    """Size and signature of the file; its digest is made while it is read. Raises UsageError where there is no file."""
+    """Size and signature of the file; its digest is made while it is read.
+
+    Raises UsageError where there is no file, or where its name is none to the libraries that open it.
+    """
     declared = declared_type(file.name)
     try:
+        str(file.absolute()).encode()
         if not file.is_file():
             raise UsageError(f"There is no file {str(file)!r}.", "Name a document to read.")
         with file.open("rb") as stream:
             size = os.fstat(stream.fileno()).st_size
             signature = recognise(stream, declared)
+    except UnicodeEncodeError:
+        raise UsageError("The file's name is no UTF-8.", "Rename it, or the folder that it is in.") from None
     except OSError as error:
         raise _unreadable(error) from None
     refused = judge(size, signature, declared, policy.media_types.documents)

@@ -167,6 +167,13 @@ def test_a_wrong_call_says_so(make_document: MakeDocument, tmp_path: Path) -> No
         asset_pipeline.extract(document, tmp_path / "out", engine="unheard-of")
     with pytest.raises(UsageError, match="cannot be written"):
         asset_pipeline.extract(document, document)
+    with pytest.raises(UsageError, match="no UTF-8"):
+        asset_pipeline.extract(document.rename(tmp_path / "\udcff.pdf"), tmp_path / "out")
+
+
+def test_odd_characters_of_a_name_are_no_obstacle(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document([10]).rename(tmp_path / "a b\n-é.pdf")
+    assert asset_pipeline.extract(document, tmp_path / "out").outcome == "ok"
 
 
 @pytest.mark.usefixtures("started_zygotes")
