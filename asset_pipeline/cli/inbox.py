@@ -8,6 +8,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from asset_pipeline.cli import console
+from asset_pipeline.errors import StorageError
+
 if TYPE_CHECKING:
     from asset_pipeline.installation import Installation
     from asset_pipeline.intake.deferral import Deferral
@@ -18,10 +21,24 @@ def look_into_inbox(inst: Installation, month: str | None = None) -> dict[str, D
 
     Raises StorageError when the inbox is away.
     """
-    from asset_pipeline.intake.deferral import deferrals
     from asset_pipeline.intake.inventory import take_inventory
 
     now = datetime.now(UTC)
     take_inventory(inst, now, month)
+    return _deferrals(inst, now)
+
+
+def look_where_possible(inst: Installation, month: str | None = None) -> dict[str, Deferral]:
+    """As ``look_into_inbox``, for questions about the archive: of an inbox that is away, said, the last look counts."""
+    try:
+        return look_into_inbox(inst, month)
+    except StorageError as error:
+        console.say(f"Note: {error.what} What is told of it is from the last look.")
+        return _deferrals(inst, datetime.now(UTC))
+
+
+def _deferrals(inst: Installation, now: datetime) -> dict[str, Deferral]:
+    from asset_pipeline.intake.deferral import deferrals
+
     with inst.ledger.read() as conn:
         return deferrals(inst, conn, now)

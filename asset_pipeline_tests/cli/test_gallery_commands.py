@@ -78,6 +78,20 @@ def test_what_is_still_in_the_inbox_is_told_alike_by_page_and_sql_without_lookin
         assert told == {part: row[part] for part in told}
 
 
+def test_an_inbox_that_is_away_keeps_nobody_from_asking_about_the_archive(command: Callable, place: Path) -> None:
+    drop(place, "a.pdf", [10])
+    assert command("page", "a.pdf", "1").status == 0
+    inbox = place / ".asset_pipeline" / "inbox"
+    inbox.rename(inbox.with_name("elsewhere"))
+    for asked in (("page", "a.pdf", "1"), ("catalogue", "query", "SELECT * FROM pages"), ("gallery", MONTH)):
+        ended = command(*asked, *(() if asked[0] == "gallery" else ("--format", "json")))
+        assert ended.status == 0, ended.err
+        assert "inbox" in ended.err and "from the last look" in ended.err
+        if asked[0] != "gallery":
+            (row,) = json.loads(ended.out)
+            assert row["state"] == "late"
+
+
 def test_a_month_that_does_not_exist_is_refused_in_one_line(command: Callable) -> None:
     assert "not a month" in command("gallery", "2026-13").one_line_error()
     assert "not a month" in command("export", "x", "out.zip").one_line_error()
