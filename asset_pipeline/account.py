@@ -7,12 +7,12 @@ all pages of a document are known, whatever order its page ranges were read in.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from asset_pipeline.model import DERIVED, Flag, Page, Status
+from asset_pipeline.model import DERIVED, Flag, Page, Placement, Status
 
 COUNTED = tuple(Status)
+_COUNTS = (*(status.value for status in COUNTED), "derived_archived", "derived_quarantined")
 
 
 def collapse_repeats(pages: Iterable[Page]) -> list[Page]:
@@ -31,22 +31,36 @@ def collapse_repeats(pages: Iterable[Page]) -> list[Page]:
                 first_seen.add(row.picture)
                 flags = [flag for flag in row.flags if flag is not Flag.REPEAT] + [Flag.REPEAT] * repeat
                 status = Status.COLLAPSED if repeat else Status.ARCHIVED
-                row = row.model_copy(update={"status": status, "flags": flags})
+                if (status, flags) != (row.status, row.flags):
+                    row = row.model_copy(update={"status": status, "flags": flags})
             placements.append(row)
-        settled.append(count(page.model_copy(update={"placements": placements})))
+        counts = _counts(placements, drawn=page.drawn is not None)
+        settled.append(page.model_copy(update={"placements": placements, **counts}))
     return settled
 
 
 def count(page: Page) -> Page:
     """``page`` with its counts taken from its rows; ``drawn`` stays None when drawing was not counted."""
-    drawn = Counter(row.status for row in page.placements if row.kind not in DERIVED)
-    derived = Counter(row.status for row in page.placements if row.kind in DERIVED)
-    counts: dict[str, int | None] = {status.value: drawn[status] for status in COUNTED}
-    counts["derived_archived"] = derived[Status.ARCHIVED]
-    counts["derived_quarantined"] = derived[Status.QUARANTINED]
-    if page.drawn is not None:
-        counts["drawn"] = drawn.total()
-    return page.model_copy(update=counts)
+    return page.model_copy(update=_counts(page.placements, drawn=page.drawn is not None))
+
+
+def is_counted(page: Page) -> bool:
+    """Whether the counts of ``page`` are those of its rows."""
+    counts = _counts(page.placements, drawn=page.drawn is not None)
+    return all(getattr(page, name) == number for name, number in counts.items())
+
+
+def _counts(placements: Iterable[Placement], *, drawn: bool) -> dict[str, int]:
+    """By field of ``Page``, and of all that was ``drawn`` where that was counted."""
+    counts = dict.fromkeys(_COUNTS, 0)
+    for row in placements:
+        if row.kind not in DERIVED:
+            counts[row.status.value] += 1
+        elif row.status in (Status.ARCHIVED, Status.QUARANTINED):
+            counts[f"derived_{row.status.value}"] += 1
+    if drawn:
+        counts["drawn"] = sum(counts[status.value] for status in COUNTED)
+    return counts
 
 
 def unaccounted(pages: Sequence[Page], page_count: int) -> list[int]:
@@ -58,4 +72,4 @@ def unaccounted(pages: Sequence[Page], page_count: int) -> list[int]:
 def _adds_up(page: Page) -> bool:
     if page.drawn is None:
         return page.reason is not None
-    return page.drawn == sum(getattr(page, status.value) for status in COUNTED) and page == count(page)
+    return page.drawn == sum(getattr(page, status.value) for status in COUNTED) and is_counted(page)

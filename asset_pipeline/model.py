@@ -65,7 +65,7 @@ class Flag(StrEnum):
 
 
 class _Row(BaseModel):
-    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
 class Placement(_Row):

@@ -23,6 +23,7 @@ import tempfile
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -359,10 +360,13 @@ def _cpu_seconds() -> float:
     """What this process, its children and theirs have used of processors, in steps of the kernel's clock (10 ms)."""
     ours = os.times()
     total = ours.user + ours.system + ours.children_user + ours.children_system
+    children: set[str] = set()
     for thread in Path("/proc/self/task").iterdir():
-        for child in (thread / "children").read_text("ascii").split():
-            fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
-            total += sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
+        with suppress(OSError):  # it has ended, and another has its children now
+            children.update((thread / "children").read_text("ascii").split())
+    for child in children:
+        fields = Path(f"/proc/{child}/stat").read_text("ascii", "replace").rpartition(")")[2].split()
+        total += sum(int(ticks) for ticks in fields[11:15]) / os.sysconf("SC_CLK_TCK")
     return total
 
 

@@ -7,7 +7,7 @@ differs between engines is theirs; that a refused document is a result and not a
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AbstractContextManager
 from typing import TypeVar
 
@@ -63,6 +63,7 @@ def extract(
         return Extraction(source=source, outcome=refusal.reason, extractor_version=made_by)
 
 
-def requested(request: Request, pages: int) -> range:
-    """Numbers of the requested pages of a document that has ``pages``."""
-    return range(request.first, min(request.last or pages, pages) + 1)
+def requested(request: Request, pages: int) -> Iterable[int]:
+    """Numbers of the requested pages of a document that has ``pages``, to be read in this order."""
+    numbers = range(request.first, min(request.last or pages, pages) + 1)
+    return numbers if request.turns is None else request.turns.take(numbers)

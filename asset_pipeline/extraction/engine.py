@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.turns import Turns
 from asset_pipeline.model import Extraction, Source
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
@@ -26,6 +27,7 @@ from asset_pipeline.validation.documents import OFFICE
 class Request:
     """What to read. ``first`` and ``last`` are pages counted from 1, inclusive; None means to the end.
 
+    With ``turns``, those of them whose turn falls to this reader, where others read the rest at the same time.
     ``out`` exists and is empty; each file goes there as ``<sha256>.<extension>``. ``pixels`` asks for
     ``pixel_sha256`` of every picture, which costs a full decode. ``source_sha256`` and
     ``source_bytes`` come from admission, so that nobody hashes the document twice. ``withhold`` asks for the
@@ -44,6 +46,7 @@ class Request:
     figures: bool = True
     pixels: bool = False
     withhold: bool = True
+    turns: Turns | None = None
 
 
 @dataclass(frozen=True, slots=True)

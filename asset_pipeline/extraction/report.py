@@ -2,20 +2,20 @@
 
 The same engines, gates and decoder processes as the pipeline, so that a notebook and a test see what
 the archive would get. A document that cannot be read is a result: the outcome says why. Only a wrong
-call raises. A page range whose decoder is lost is read again page by page, so that the bad page alone
-carries the reason.
+call raises. Its pages are dealt out to the decoder processes (``turns``). What a lost one had of them is read again, if
+need be page by page, so that the bad page alone carries the reason.
 """
 
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, replace
+from itertools import groupby
 from pathlib import Path
 from shutil import rmtree
 from tempfile import mkdtemp
@@ -27,6 +27,7 @@ from asset_pipeline.extraction.rows import Gallery
 from asset_pipeline.extraction.sandbox.line import ZygoteLine, start_at_once
 from asset_pipeline.extraction.sandbox.lost import DecoderLost
 from asset_pipeline.extraction.sandbox.pool import DecoderPool
+from asset_pipeline.extraction.turns import Turns, deal
 from asset_pipeline.model import Extraction, Page, Source, Timings
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
@@ -34,12 +35,9 @@ from asset_pipeline.validation.documents import declared_type, judge, recognise
 
 REPORT_FILE = "report.json"
 
-# Opening a document again costs about as much as reading some pages of it.
-_SMALLEST_RANGE = 8
-_SHORT_PARTS = 5
-_LONGEST_RANGE = 400
-# Of a document no larger than this, pages are read before it is asked how many there are: there are hardly more.
 _SMALL_BYTES = 1024 * 1024
+_FEW_PAGES = 8
+"""A document no larger than this has hardly more pages, and one decoder reads them before a second has opened it."""
 _PIECE = 1024 * 1024
 _NOT_YET = "0" * 64
 """Stands for the document's digest in what decoders are asked and answer, as they need not wait for it."""
@@ -116,38 +114,22 @@ def _open_pool(workers: int, policy: Policy, engine: str, started: ZygoteLine | 
 
 
 def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
-    """One report of page ranges: pages in order with repeats collapsed, each file once, the highest memory.
+    """One report of parts: pages in order with repeats collapsed, each page and file once, the highest memory.
 
-    ``whole`` gives what does not differ between ranges. A range that was refused gives its pages nothing.
+    ``whole`` gives what does not differ between parts. Files are in the order in which rows name them.
     """
-    ranges = sorted((part for part in parts if part.pages), key=lambda part: part.pages[0].page)
-    gallery = Gallery()
-    for part in ranges:
+    answered: dict[int, Page] = {}
+    gallery, highest = Gallery(), 0
+    for part in parts:
+        answered |= {page.page: page for page in part.pages if page.page not in answered}
+        highest = max(highest, part.peak_rss_bytes)
         for picture in part.pictures:
             gallery.add(picture)
-    return whole.model_copy(
-        update={
-            "pages": account.collapse_repeats(page for part in ranges for page in part.pages),
-            "pictures": list(gallery.pictures.values()),
-            "peak_rss_bytes": max((part.peak_rss_bytes for part in ranges), default=0),
-        }
-    )
-
-
-def split_pages(pages: int, workers: int, *, first: int = 1) -> list[tuple[int, int]]:
-    """Ranges of the pages from ``first`` on: long ones, then as many short ones, none shorter than it is worth.
-
-    The short ones even out what the long ones took, and nobody waits long for the last answer to be checked.
-    """
-    left = pages - first + 1
-    short = max(_SMALLEST_RANGE, min(math.ceil(left / (workers * _SHORT_PARTS)), _LONGEST_RANGE // 4))
-    long = max(short, min(math.ceil(left / workers) - short, _LONGEST_RANGE))
-    ranges = []
-    while first <= pages:
-        length = long if pages - first + 1 > workers * short else short
-        ranges.append((first, min(first + length - 1, pages)))
-        first += length
-    return ranges
+    pages = account.collapse_repeats(answered.values())
+    rows = (row for page in pages for row in page.placements)
+    named = dict.fromkeys(digest for row in rows for digest in (row.picture, row.display) if digest)
+    pictures = [gallery.pictures[digest] for digest in named]
+    return whole.model_copy(update={"pages": pages, "pictures": pictures, "peak_rss_bytes": highest})
 
 
 @dataclass(slots=True)
@@ -166,44 +148,67 @@ class _Reading:
         began = time.monotonic()
         self.deadline = began + self.request.policy.limits.document_seconds
         try:
-            parts = self._read_ahead() if self.source.bytes <= _SMALL_BYTES else []
-            if not parts:
-                inspection = self.pool.inspect(self.engine, self.request)
-                self.source = inspection.source
-                if inspection.outcome is not None:
-                    return self._refused(inspection.outcome)
+            parts = self._read_together(workers) or [self._inspect()]
+            self.source = next((part.source for part in parts if part.source.pages), parts[0].source)
+            parts += self._read_missing(parts, workers)
         except DecoderLost as lost:
             return self._refused(lost.reason)
-        read = parts[-1].pages[-1].page if parts else 0
-        ranges = split_pages(self.source.pages or 1, workers, first=read + 1)
-        # One caller more than decoders: an answer is checked while its decoder's place is taken by the next.
-        with ThreadPoolExecutor(workers + 1, thread_name_prefix="reading") as callers:
-            parts += [part for found in callers.map(self._read_range, ranges) for part in found]
-        decoded = _milliseconds(began)
         refused = next((part.outcome for part in parts if part.outcome != "ok"), None)
         if refused is not None:
             return self._refused(Reason(refused))
         merged = merge(parts, self._report())
+        decoded = _milliseconds(began)
         began = time.monotonic()
         self._publish({picture.file for picture in merged.pictures})
         timings = Timings(decode=decoded, publish=_milliseconds(began))
         return merged.model_copy(update={"timings_ms": timings})
 
-    def _read_ahead(self) -> list[Extraction]:
-        """The first pages, before it is known how many there are; nothing where that goes wrong.
+    def _read_together(self, workers: int) -> list[Extraction]:
+        """What the decoders answered, less the pages of those that were lost; raises DecoderLost when time is over."""
+        parts = self._read_ahead() if self.source.bytes <= _SMALL_BYTES else []
+        if parts and (parts[0].outcome != "ok" or (parts[0].source.pages or 0) <= _FEW_PAGES):
+            return parts
+        first = _FEW_PAGES + 1 if parts else 1
+        with deal() as turns, ThreadPoolExecutor(workers, thread_name_prefix="reading") as callers:
+            reading = [callers.submit(self._take_turns, turns, first) for _ in range(workers)]
+            return parts + [part for taken in reading for part in taken.result()]
 
-        Raises DecoderLost where the time for the document is over.
-        """
+    def _read_ahead(self) -> list[Extraction]:
+        """The first pages, without company; nothing where that goes wrong."""
         try:
-            part = self._read_pages(1, _SMALLEST_RANGE)
+            return [self._read_pages(1, _FEW_PAGES)]
         except DecoderLost as lost:
             if lost.reason is Reason.DEADLINE_EXCEEDED:
                 raise
             return []
-        if part.outcome != "ok" or not part.pages:
+
+    def _take_turns(self, turns: Turns, first: int) -> list[Extraction]:
+        """What one decoder after the other answered, until there are no turns or they cannot be taken."""
+        parts: list[Extraction] = []
+        while left := turns.left():
+            try:
+                parts.append(self._read_pages(first, None, turns))
+            except DecoderLost as lost:
+                if lost.reason is Reason.DEADLINE_EXCEEDED:
+                    raise
+            if turns.left() == left:
+                break
+        return parts
+
+    def _inspect(self) -> Extraction:
+        """The document without its pages, as nobody answered for any."""
+        inspection = self.pool.inspect(self.engine, self.request)
+        self.source = inspection.source
+        return self._report(inspection.outcome)
+
+    def _read_missing(self, parts: Sequence[Extraction], workers: int) -> list[Extraction]:
+        """The pages that nobody answered for, read again; none where the document was refused."""
+        if any(part.outcome != "ok" for part in parts):
             return []
-        self.source = part.source
-        return [part]
+        answered = {page.page for part in parts for page in part.pages}
+        missing = [number for number in range(1, (self.source.pages or 1) + 1) if number not in answered]
+        with ThreadPoolExecutor(workers, thread_name_prefix="reading") as callers:
+            return [part for found in callers.map(self._read_range, _ranges(missing)) for part in found]
 
     def _read_range(self, pages: tuple[int, int]) -> list[Extraction]:
         first, last = pages
@@ -211,18 +216,18 @@ class _Reading:
             return [self._read_pages(first, last)]
         except DecoderLost as lost:
             if lost.reason is Reason.DEADLINE_EXCEEDED:
-                return [self._refused(lost.reason)]
+                raise
             if first == last:
                 return [self._lost_page(first, lost.reason)]
         return [part for page in range(first, last + 1) for part in self._read_range((page, page))]
 
-    def _read_pages(self, first: int, last: int) -> Extraction:
+    def _read_pages(self, first: int, last: int | None, turns: Turns | None = None) -> Extraction:
         left = self.deadline - time.monotonic()
         if left <= 0:
             raise DecoderLost(Reason.DEADLINE_EXCEEDED)
-        out = self.request.out / f"{first}-{last}"
-        out.mkdir(exist_ok=True)  # a decoder was lost over it
-        return self.pool.extract(self.engine, replace(self.request, out=out, first=first, last=last), seconds=left)
+        out = Path(mkdtemp(dir=self.request.out))
+        request = replace(self.request, out=out, first=first, last=last, turns=turns)
+        return self.pool.extract(self.engine, request, seconds=left)
 
     def _lost_page(self, page: int, reason: Reason) -> Extraction:
         return self._report().model_copy(update={"pages": [Page(page=page, drawn=None, reason=reason)]})
@@ -236,11 +241,17 @@ class _Reading:
         return Extraction(source=self.source, outcome=refused or "ok", extractor_version=version)
 
     def _publish(self, names: set[str]) -> None:
-        """Move the files into the folder from whichever ranges wrote them; they are equal by digest."""
-        for pages in self.request.out.iterdir():
-            for made in pages.iterdir():
+        """Move the files into the folder from whichever decoders wrote them; they are equal by digest."""
+        for folder in self.request.out.iterdir():
+            for made in folder.iterdir():
                 if made.name in names:
                     made.replace(self.folder / made.name)
+
+
+def _ranges(numbers: Sequence[int]) -> list[tuple[int, int]]:
+    """First and last of each run of ``numbers``, which are in order."""
+    runs = [[number for _, number in run] for _, run in groupby(enumerate(numbers), key=lambda pair: pair[1] - pair[0])]
+    return [(run[0], run[-1]) for run in runs]
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,12 +287,12 @@ def _admit(file: Path, policy: Policy) -> _Admitted:
 def _hash(file: Path) -> tuple[str, int, float]:
     """Digest and bytes of the file, and the milliseconds that took. Raises UsageError where it cannot be read."""
     began = time.monotonic()
-    digest, size = hashlib.sha256(), 0
+    digest, size, piece = hashlib.sha256(), 0, bytearray(_PIECE)
     try:
-        with file.open("rb") as stream:
-            while piece := stream.read(_PIECE):
-                digest.update(piece)
-                size += len(piece)
+        with file.open("rb", buffering=0) as stream:
+            while count := stream.readinto(piece):
+                digest.update(memoryview(piece)[:count])
+                size += count
     except OSError as error:
         raise _unreadable(error) from None
     return digest.hexdigest(), size, _milliseconds(began)

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 import stat
 from collections import Counter
@@ -27,7 +26,7 @@ from asset_pipeline.extraction.sandbox import claims
 from asset_pipeline.extraction.sandbox.lost import DecoderLost, EngineFailed
 from asset_pipeline.extraction.withheld import most_bytes
 from asset_pipeline.extraction.written import write_file
-from asset_pipeline.model import Extraction, Status, Withheld
+from asset_pipeline.model import Extraction, Source, Status, Withheld
 from asset_pipeline.reasons import Reason
 
 ANSWER_FILE = "answer.json"
@@ -35,7 +34,8 @@ ANSWER_FILE = "answer.json"
 ANSWER_BYTES = 64 * 1024 * 1024
 ANSWER_DEPTH = 16
 _READ = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
-_LARGEST_NUMBER = 2**63 - 1
+# Most pictures fit in: each of them waits once for other threads to let go of the interpreter, not once a piece.
+_BUFFER_BYTES = 1024 * 1024
 _INSPECTION: TypeAdapter[Inspection] = TypeAdapter(Inspection)
 
 
@@ -74,7 +74,7 @@ def read_inspection(request: Request) -> Inspection:
             inspection = _INSPECTION.validate_python(body.get("inspection"))
         except ValidationError:
             raise _unbelievable("the inspection does not fit its shape") from None
-        _require(inspection.source.sha256 == request.source_sha256, "it is about another document")
+        _check_source(inspection.source, request)
         _prune(folder, keep=set())
         return inspection
 
@@ -91,21 +91,19 @@ def read_extraction(request: Request) -> Extraction:
         unbelievable = claims.why_unbelievable(extraction)
         if unbelievable:
             raise _unbelievable(unbelievable)
-        for picture in extraction.pictures:
-            _require(_digest(folder, picture.file, picture.bytes) == picture.sha256, "a file differs from its digest")
-        withheld = {row.sha256: row.bytes for row in extraction.withheld}
-        for sha256, size in withheld.items():
-            _require(_digest(folder, Withheld.file_of(sha256), size) == sha256, "a file differs from its digest")
-        named = {Withheld.file_of(sha256) for sha256 in withheld}
-        _prune(folder, keep={picture.file for picture in extraction.pictures} | named)
-        return claims.plain(extraction)
+        named = {picture.file: (picture.sha256, picture.bytes) for picture in extraction.pictures}
+        named |= {Withheld.file_of(row.sha256): (row.sha256, row.bytes) for row in extraction.withheld}
+        buffer = bytearray(_BUFFER_BYTES)
+        for file, (sha256, size) in named.items():
+            _require(_digest(folder, file, size, buffer) == sha256, "a file differs from its digest")
+        _prune(folder, keep=set(named))
+        claims.make_plain(extraction)
+        return extraction
 
 
 def _check_rows(extraction: Extraction, request: Request) -> None:
     source = extraction.source
-    _require(
-        (source.sha256, source.bytes) == (request.source_sha256, request.source_bytes), "it is about another document"
-    )
+    _check_source(source, request)
     pages = [page.page for page in extraction.pages]
     last = request.last or source.pages or 0
     _require(pages == sorted(set(pages)), "a page appears twice or out of order")
@@ -116,6 +114,13 @@ def _check_rows(extraction: Extraction, request: Request) -> None:
         for row in page.placements:
             _require(all(digest in known for digest in (row.picture, row.display) if digest), "a picture has no file")
     _check_withheld(extraction, request)
+
+
+def _check_source(source: Source, request: Request) -> None:
+    told, asked = (source.sha256, source.bytes), (request.source_sha256, request.source_bytes)
+    _require(told == asked, "it is about another document")
+    # Its pages are counted up to, and an honest engine refuses a document that has more than it may.
+    _require((source.pages or 0) <= request.policy.limits.pages, "a document of so many pages is not read")
 
 
 def _check_withheld(extraction: Extraction, request: Request) -> None:
@@ -167,16 +172,12 @@ def _read_body(folder: int) -> dict[str, Any]:
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             encoded = file.read(ANSWER_BYTES + 1)
     try:
-        body = json.loads(
-            encoded,
-            object_pairs_hook=_without_duplicates,
-            parse_constant=_no_constant,
-            parse_float=_finite,
-            parse_int=_whole,
-        )
+        body = json.loads(encoded, object_pairs_hook=_without_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError):
         raise _unbelievable("the answer is not JSON") from None
-    _require(isinstance(body, dict) and len(body) == 1 and _depth(body, ANSWER_DEPTH), "the answer is oddly shaped")
+    _require(
+        isinstance(body, dict) and len(body) == 1 and _nests_within(body, ANSWER_DEPTH), "the answer is oddly shaped"
+    )
     if isinstance(body.get("failure"), str):
         raise EngineFailed(_printable(body["failure"]))
     if isinstance(body.get("file_too_large"), str):
@@ -196,37 +197,29 @@ def _no_constant(_: str) -> Any:
     raise ValueError("not a number")
 
 
-def _finite(digits: str) -> float:
-    number = float(digits)
-    if not math.isfinite(number):
-        raise ValueError("not a number")
-    return number
-
-
-def _whole(digits: str) -> int:
-    number = int(digits)
-    if abs(number) > _LARGEST_NUMBER:
-        raise ValueError("no database holds that number")
-    return number
-
-
 def _printable(text: str) -> str:
     """The word of a decoder that goes into a log: one line of ASCII."""
     return "".join(letter for letter in text[:200] if " " <= letter <= "~")
 
 
-def _depth(value: Any, left: int) -> bool:
-    if not isinstance(value, (dict, list)):
-        return True
-    inner = value.values() if isinstance(value, dict) else value
-    return left > 0 and all(_depth(item, left - 1) for item in inner)
+def _nests_within(body: Any, most: int) -> bool:
+    """Whether no more than ``most`` lists and objects of ``body`` are one in the other."""
+    level = [body]
+    for _ in range(most):
+        inside = (value.values() if isinstance(value, dict) else value for value in level)
+        level = [item for items in inside for item in items if isinstance(item, (dict, list))]
+        if not level:
+            return True
+    return False
 
 
-def _digest(folder: int, name: str, size: int) -> str:
+def _digest(folder: int, name: str, size: int, buffer: bytearray) -> str:
     with _plain_file(folder, name) as (descriptor, actual):
         _require(actual == size, "a file has another size")
-        with os.fdopen(descriptor, "rb", closefd=False) as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        digest, read = hashlib.sha256(), memoryview(buffer)
+        while count := os.readv(descriptor, [buffer]):
+            digest.update(read[:count])
+        return digest.hexdigest()
 
 
 def _prune(folder: int, keep: set[str]) -> None:

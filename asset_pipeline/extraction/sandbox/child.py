@@ -31,6 +31,7 @@ def become_decoder(order: Order, request: Request, parent: int, filters: Collect
         confine(
             request.document,
             request.out,
+            request.turns.descriptor if request.turns else None,
             parent=parent,
             seconds=order.seconds,
             memory_bytes=order.memory_bytes,

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from pathlib import PurePath
 
 from asset_pipeline import account
 from asset_pipeline.extraction.rows import LABEL_CHARACTERS, TEXT_CHARACTERS, plain_text
@@ -61,31 +60,22 @@ def why_unbelievable(extraction: Extraction) -> str | None:
     return faults[0] if faults else None
 
 
-def plain(extraction: Extraction) -> Extraction:
-    """``extraction`` with every text of the document made short and printable, and unknown names ``other``."""
-    pages = [
-        page.model_copy(
-            update={
-                "label": plain_text(page.label),
-                "placements": [_plain_placement(row) for row in page.placements],
-            }
-        )
-        for page in extraction.pages
-    ]
-    pictures = [row.model_copy(update={"icc": plain_text(row.icc, LABEL_CHARACTERS)}) for row in extraction.pictures]
-    return extraction.model_copy(update={"pages": pages, "pictures": pictures})
+def make_plain(extraction: Extraction) -> None:
+    """Make every text of the document in ``extraction`` short and printable, and unknown names ``other``."""
+    for page in extraction.pages:
+        page.label = plain_text(page.label)
+        for row in page.placements:
+            _make_plain(row)
+    for picture in extraction.pictures:
+        picture.icc = plain_text(picture.icc, LABEL_CHARACTERS)
 
 
-def _plain_placement(row: Placement) -> Placement:
+def _make_plain(row: Placement) -> None:
     space = row.colour_space
-    return row.model_copy(
-        update={
-            "filter": [name if name in _FILTERS else OTHER for name in row.filter[:_MOST_FILTERS]],
-            "colour_space": space if space is None or _COLOUR_SPACE.fullmatch(space) else OTHER,
-            "alt": plain_text(row.alt, TEXT_CHARACTERS),
-            "caption": plain_text(row.caption, TEXT_CHARACTERS),
-        }
-    )
+    row.filter = [name if name in _FILTERS else OTHER for name in row.filter[:_MOST_FILTERS]]
+    row.colour_space = space if space is None or _COLOUR_SPACE.fullmatch(space) else OTHER
+    row.alt = plain_text(row.alt, TEXT_CHARACTERS)
+    row.caption = plain_text(row.caption, TEXT_CHARACTERS)
 
 
 _Faults = Iterable[tuple[bool, str]]
@@ -98,8 +88,8 @@ def _head_faults(extraction: Extraction) -> _Faults:
 
 
 def _picture_faults(picture: Picture) -> _Faults:
-    yield MEDIA_TYPES.get(PurePath(picture.file).suffix) == picture.media_type, "a file is misnamed"
-    yield picture.file.startswith(picture.sha256), "a file is misnamed"
+    name, _, suffix = picture.file.rpartition(".")
+    yield name == picture.sha256 and MEDIA_TYPES.get(f".{suffix}") == picture.media_type, "a file is misnamed"
     yield max(picture.width, picture.height) <= _SMALL, "a picture has no such size"
     yield 0 < picture.bits <= 64, "a picture has no such depth"
     yield bool(_MODE.fullmatch(picture.mode)), "a picture has no such mode"
@@ -107,7 +97,7 @@ def _picture_faults(picture: Picture) -> _Faults:
 
 
 def _page_faults(page: Page) -> _Faults:
-    yield account.count(page) == page, "a page's counts are not those of its rows"
+    yield account.is_counted(page), "a page's counts are not those of its rows"
     yield page.drawn is not None or page.reason is not None, "a page was not counted for no reason"
     names = {row.name for row in page.placements}
     yield len(names) == len(page.placements), "a name appears twice"

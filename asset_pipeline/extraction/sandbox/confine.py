@@ -62,6 +62,7 @@ def describe_cage(filters: Collection[str]) -> str:
 def confine(
     document: Path,
     out: Path,
+    turns: int | None = None,
     *,
     parent: int,
     seconds: float,
@@ -69,14 +70,14 @@ def confine(
     file_bytes: int,
     filters: Collection[str],
 ) -> None:
-    """Give this process a session, an empty set of descriptors, its folder, its limits and ``filters``.
+    """Give this process a session, no descriptors but that of its ``turns``, its folder, its limits and ``filters``.
 
     Raises OSError where a filter that this kernel has cannot be put on.
     """
     os.setsid()
     die_with_parent(parent)
     check(prctl(PR_SET_NO_NEW_PRIVS, 1))
-    _close_inherited()
+    _close_inherited(turns)
     os.umask(0o077)
     os.chdir(out)
     tempfile.tempdir = str(out)
@@ -116,9 +117,9 @@ def _works(put_on: Callable[[], None]) -> bool:
     return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
 
 
-def _close_inherited() -> None:
-    """Close all but the standard descriptors, the control line to the parent of the zygote above all."""
+def _close_inherited(kept: int | None) -> None:
+    """Close all but the standard descriptors and ``kept``: above all the control line to the parent of the zygote."""
     for name in os.listdir("/proc/self/fd"):  # noqa: PTH208 - names only, no paths needed
-        if int(name) > 2:
+        if int(name) > 2 and int(name) != kept:
             with suppress(OSError):
                 os.close(int(name))

@@ -60,8 +60,12 @@ class ZygoteLine:
         self._thread = threading.Thread(target=self._own, args=(theirs,), name="decoder-zygote", daemon=True)
         self._thread.start()
 
-    def ask(self, order: Order) -> Future[Ending]:
-        """Start a decoder; its ending comes later. A line that is over answers with DecoderLost."""
+    def ask(self, order: Order, turns: int | None = None) -> Future[Ending]:
+        """Start a decoder, with the descriptor of the turns it takes; its ending comes later.
+
+        A line that is over answers with DecoderLost.
+        """
+        line = to_line(order)
         ending: Future[Ending] = Future()
         with self._lock:
             if self.over:
@@ -70,7 +74,8 @@ class ZygoteLine:
             self._waiting[order.number] = ending
             # A broken pipe is noticed by the owning thread too, which then answers everybody.
             with suppress(OSError):
-                self._ours.sendall(to_line(order))
+                sent = 0 if turns is None else socket.send_fds(self._ours, [line], [turns])
+                self._ours.sendall(line[sent:])
         return ending
 
     def ready(self) -> Ready:

@@ -20,8 +20,8 @@ _POLICIES = 4
 
 
 def request_to_json(request: Request) -> dict[str, Any]:
-    """``request`` as plain JSON values, its policy as a text of its own."""
-    body = {field.name: getattr(request, field.name) for field in fields(request)}
+    """``request`` as plain JSON values, its policy as a text of its own. Turns travel beside it, as a descriptor."""
+    body = {field.name: getattr(request, field.name) for field in fields(request) if field.name != "turns"}
     return body | {name: str(body[name]) for name in _PATHS} | {"policy": request.policy.model_dump_json()}
 
 

@@ -149,9 +149,10 @@ class DecoderPool:
                 memory_bytes=limits.decoder_bytes,
                 file_bytes=max(limits.expanded_bytes, answers.ANSWER_BYTES),
                 request=request_to_json(located),
+                turns=request.turns is not None,
             )
             line = self._open_line()
-            ending = line.ask(order)
+            ending = line.ask(order, request.turns.descriptor if request.turns else None)
             try:
                 ended = ending.result(seconds + GRACE_SECONDS + START_SECONDS)
                 _judge(ended, limits.decoder_bytes)

@@ -40,7 +40,7 @@ class Hello:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One decoder process to start, and what it may use."""
+    """One decoder process to start, and what it may use. With ``turns``, a descriptor of them comes with the line."""
 
     number: int
     task: Task
@@ -49,6 +49,7 @@ class Order:
     memory_bytes: int
     file_bytes: int
     request: dict[str, Any]
+    turns: bool = False
 
 
 @dataclass(frozen=True, slots=True)

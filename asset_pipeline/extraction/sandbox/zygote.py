@@ -15,8 +15,9 @@ import signal
 import socket
 import sys
 import time
+from collections import deque
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from asset_pipeline.extraction.engine import ENGINES
@@ -26,8 +27,11 @@ from asset_pipeline.extraction.sandbox.kernel import PR_SET_CHILD_SUBREAPER, prc
 from asset_pipeline.extraction.sandbox.orders import request_from_json
 from asset_pipeline.extraction.sandbox.protocol import Ending, Hello, Order, Ready, to_line
 from asset_pipeline.extraction.sandbox.warm import warm_up
+from asset_pipeline.extraction.turns import Turns
 
 SAMPLE_SECONDS = 0.05
+# The kernel never gives those of two orders at once.
+_MOST_DESCRIPTORS = 1
 
 
 @dataclass(slots=True)
@@ -46,6 +50,7 @@ class Zygote:
     def __init__(self, control: socket.socket) -> None:
         self._control = control
         self._unread = b""
+        self._turns: deque[int] = deque()
         self._decoders: dict[int, _Decoder] = {}
         self._filters: frozenset[str] = frozenset()
         self._warm: set[str] = set()
@@ -81,10 +86,8 @@ class Zygote:
     def greet(self) -> None:
         """Read the hello and import what it names."""
         while b"\n" not in self._unread:
-            piece = self._control.recv(65536)
-            if not piece:
+            if not self._listen():
                 return
-            self._unread += piece
         line, _, self._unread = self._unread.partition(b"\n")
         hello = Hello(**json.loads(line))
         ENGINES.update(hello.engines)
@@ -105,14 +108,18 @@ class Zygote:
 
     def _take_orders(self) -> bool:
         try:
-            piece = self._control.recv(65536)
+            heard = self._listen()
         except ConnectionError:
             return False
-        if not piece:
-            return False
-        self._unread += piece
         self._start_ordered()
-        return True
+        return heard
+
+    def _listen(self) -> bool:
+        """Hear on what was said, with the descriptors that came along; False at its end."""
+        piece, descriptors, _, _ = socket.recv_fds(self._control, 65536, _MOST_DESCRIPTORS)
+        self._unread += piece
+        self._turns.extend(descriptors)
+        return bool(piece)
 
     def _start_ordered(self) -> None:
         while b"\n" in self._unread:
@@ -125,10 +132,14 @@ class Zygote:
             # A fork would carry over one thread and the locks of all: better no decoder at all.
             raise SystemExit("The zygote has more than one thread.")
         request, parent = request_from_json(order.request), os.getpid()
+        if order.turns:
+            request = replace(request, turns=Turns(self._turns.popleft()))
         pid = os.fork()
         if pid == 0:
             signal.set_wakeup_fd(-1)
             become_decoder(order, request, parent, self._filters)
+        if request.turns is not None:
+            os.close(request.turns.descriptor)
         self._decoders[pid] = _Decoder(order.number, deadline=time.monotonic() + order.seconds)
 
     def _warm_up(self, name: str) -> None:

@@ -16,7 +16,10 @@ MakeDocument = Callable[..., Path]
 @pytest.fixture(autouse=True)
 def failing_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
-    for name in ("CrashesOnPage3", "HungryOnPage3", "HangsOnPage3", "CrashesOnCounting", "CrashesOnOpening"):
+    for name in (
+        *("CrashesOnPage3", "HungryOnPage3", "HangsOnPage3", "CrashesOnCounting", "CrashesOnOpening"),
+        *("KeepsTurns", "TakesNoTurns"),
+    ):
         monkeypatch.setitem(ENGINES, name, f"failing_engines:{name}")
 
 

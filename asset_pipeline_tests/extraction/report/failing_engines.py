@@ -1,40 +1,48 @@
-"""Engines that fail on one page of a document. Run only inside real decoder processes."""
+"""Engines that fail on one page of a document, or take turns unfairly. Run only inside real decoder processes."""
 
 from __future__ import annotations
 
 import os
 import time
+from dataclasses import replace
 
+from asset_pipeline.extraction import pypdf
 from asset_pipeline.extraction.engine import Inspection, Request
 from asset_pipeline.extraction.pypdf import PypdfEngine
-from asset_pipeline.model import Extraction
+from asset_pipeline.model import Extraction, Page
 
 BAD_PAGE = 3
 
 
-def _reads_bad_page(request: Request) -> bool:
-    return request.first <= BAD_PAGE <= (request.last or BAD_PAGE)
-
-
-class CrashesOnPage3(PypdfEngine):
+class _FailsOnPage3(PypdfEngine):
     def extract(self, request: Request) -> Extraction:
-        if _reads_bad_page(request):
-            os.abort()
+        read_page = pypdf._read_page
+
+        def read(document: pypdf._Document, number: int, *others: object) -> Page:
+            if number == BAD_PAGE:
+                self.fail()
+            return read_page(document, number, *others)  # type: ignore[arg-type]
+
+        pypdf._read_page = read  # type: ignore[assignment]
         return super().extract(request)
 
-
-class HungryOnPage3(PypdfEngine):
-    def extract(self, request: Request) -> Extraction:
-        if _reads_bad_page(request):
-            raise MemoryError
-        return super().extract(request)
+    def fail(self) -> None:
+        raise NotImplementedError
 
 
-class HangsOnPage3(PypdfEngine):
-    def extract(self, request: Request) -> Extraction:
-        if _reads_bad_page(request):
-            time.sleep(60)
-        return super().extract(request)
+class CrashesOnPage3(_FailsOnPage3):
+    def fail(self) -> None:
+        os.abort()
+
+
+class HungryOnPage3(_FailsOnPage3):
+    def fail(self) -> None:
+        raise MemoryError
+
+
+class HangsOnPage3(_FailsOnPage3):
+    def fail(self) -> None:
+        time.sleep(60)
 
 
 class CrashesOnCounting(PypdfEngine):
@@ -45,3 +53,18 @@ class CrashesOnCounting(PypdfEngine):
 class CrashesOnOpening(CrashesOnCounting):
     def extract(self, request: Request) -> Extraction:
         os.abort()
+
+
+class KeepsTurns(CrashesOnCounting):
+    """Takes all turns and answers for none of these pages; reads honestly where there are no turns."""
+
+    def extract(self, request: Request) -> Extraction:
+        extraction = super().extract(request)
+        return extraction if request.turns is None else extraction.model_copy(update={"pages": [], "pictures": []})
+
+
+class TakesNoTurns(CrashesOnCounting):
+    """Answers for all pages, whoever's turn they are."""
+
+    def extract(self, request: Request) -> Extraction:
+        return super().extract(replace(request, turns=None))

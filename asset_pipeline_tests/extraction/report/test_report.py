@@ -17,8 +17,9 @@ import asset_pipeline
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
 from asset_pipeline.extraction.pdf.engine import REVISION
-from asset_pipeline.extraction.report import merge, split_pages
+from asset_pipeline.extraction.report import merge
 from asset_pipeline.extraction.sandbox.line import start_zygote
+from asset_pipeline.extraction.turns import MOST_PAGES
 from asset_pipeline.model import Extraction, Page, Source, Status
 from asset_pipeline.policy import Limits, Policy
 from asset_pipeline.reasons import Reason
@@ -78,20 +79,51 @@ def test_the_report_says_what_the_call_returned(make_document: MakeDocument, tmp
     assert {"name", "picture", "parts", "caption", "alt", "display", "status", "reason"} <= set(row)
 
 
-def test_page_ranges_give_the_same_result_as_one_process(make_document: MakeDocument, tmp_path: Path) -> None:
+@pytest.mark.parametrize("engine", ["pypdf", "TakesNoTurns"])
+def test_many_processes_give_the_same_result_as_one(make_document: MakeDocument, tmp_path: Path, engine: str) -> None:
     document = make_document([number % 7 for number in range(30)])
     one = asset_pipeline.extract(document, tmp_path / "one", engine="pypdf", workers=1)
-    many = asset_pipeline.extract(document, tmp_path / "many", engine="pypdf", workers=2)
+    many = asset_pipeline.extract(document, tmp_path / "many", engine=engine, workers=3)
     assert (one.pages, one.pictures) == (many.pages, many.pictures)
     assert account.unaccounted(many.pages, 30) == []
     assert len(many.pictures) == 7
 
 
+@pytest.mark.parametrize("padding", [0, 2_000_000])
+def test_pages_for_which_nobody_answered_are_read_again(
+    make_document: MakeDocument, tmp_path: Path, padding: int
+) -> None:
+    """Of a document so small that its first pages are read ahead, and of one that is all dealt out."""
+    document = make_document(list(range(30)))
+    with document.open("ab") as file:
+        file.write(b"%" + b" " * padding)
+    one = asset_pipeline.extract(document, tmp_path / "one", engine="pypdf", workers=1)
+    kept = asset_pipeline.extract(document, tmp_path / "kept", engine="KeepsTurns", workers=2)
+    assert (kept.pages, kept.pictures) == (one.pages, one.pictures)
+    written = {entry.name for entry in (tmp_path / "kept").iterdir()}
+    assert written == {"report.json", *(picture.file for picture in kept.pictures)}
+
+
+def test_a_decoder_is_followed_by_another_once_it_has_read_its_share(
+    make_document: MakeDocument, tmp_path: Path
+) -> None:
+    """In what it keeps of each page; so the memory of one does not grow with the document."""
+    pages = MOST_PAGES + 20
+    document = make_document([number % 3 for number in range(pages)])
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine="CrashesOnCounting", workers=1)
+    assert account.unaccounted(extraction.pages, pages) == []
+    assert [page.archived + page.collapsed for page in extraction.pages] == [1] * pages
+
+
+@pytest.mark.parametrize("padding", [0, 2_000_000])
 @pytest.mark.parametrize("engine", ["CrashesOnPage3", "HungryOnPage3"])
 def test_a_page_that_loses_its_decoder_loses_no_other_page(
-    make_document: MakeDocument, tmp_path: Path, engine: str
+    make_document: MakeDocument, tmp_path: Path, engine: str, padding: int
 ) -> None:
-    extraction = asset_pipeline.extract(make_document([10, 20, 30, 40]), tmp_path / "out", engine=engine, workers=2)
+    document = make_document([10, 20, 30, 40])
+    with document.open("ab") as file:
+        file.write(b"%" + b" " * padding)
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine=engine, workers=2)
     assert extraction.outcome == "ok"
     assert [page.drawn for page in extraction.pages] == [1, 1, None, 1]
     expected = Reason.DECODER_CRASHED if engine == "CrashesOnPage3" else Reason.MEMORY_EXCEEDED
@@ -192,14 +224,7 @@ def _children() -> set[str]:
     return found
 
 
-@pytest.mark.parametrize(("pages", "workers", "ranges"), [(1, 2, 1), (8, 2, 1), (9, 2, 2), (100, 2, 4), (5000, 4, 14)])
-def test_pages_are_split_without_gap_or_overlap(pages: int, workers: int, ranges: int) -> None:
-    split = split_pages(pages, workers)
-    assert len(split) == ranges
-    assert [page for first, last in split for page in range(first, last + 1)] == list(range(1, pages + 1))
-
-
-def test_ranges_merge_in_page_order_whatever_order_they_came_in() -> None:
+def test_parts_merge_in_page_order_whatever_order_they_came_in() -> None:
     source = Source(sha256="0" * 64, bytes=1, media_type=None, pages=2, encrypted="none")
     whole = Extraction(source=source, outcome="ok", extractor_version="test/1")
     parts = [

@@ -19,7 +19,16 @@ ENGINES = {
     for name in (
         *("Honest", "Sleeps", "LeavesChild", "LeavesSession", "Allocates", "AllocatesAtOnce", "DiesOfHunger", "Aborts"),
         *("Spins", "IgnoresSignals", "Raises", "WritesTooMuch", "Surroundings", "LinksToKey", "HardLink", "NamedPipe"),
-        *("OtherBytes", "OtherDocument", "OtherPage", "DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer"),
+        *(
+            "OtherBytes",
+            "OtherDocument",
+            "OtherPage",
+            "DeepAnswer",
+            "TwiceTheKey",
+            "NoAnswer",
+            "HugeAnswer",
+            "PagesWithoutEnd",
+        ),
         *("AnswerIsLink", "ClosesEverything", "RemovesFolder", "FolderIsLink", "EndlessNumber", "OtherCounts"),
         *("Withholds", "WithholdsLink", "WithholdsOfNothing", "WithholdsMuch"),
         *("NumberBeyondDatabases", "NameOfAnotherPage", "PictureWithoutFile", "UnknownField", "TextOfTheDocument"),

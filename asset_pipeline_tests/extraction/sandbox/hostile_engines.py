@@ -163,6 +163,7 @@ class Surroundings(Honest):
             "group": os.getpgid(0) == os.getpid(),
             "folder": Path.cwd() == request.out,
             "descriptors": [number for number in range(64) if _is_open(number)],
+            "writable": [number for number in range(3, 64) if _takes_a_byte(number)],
             "password": request.password,
         }
         return with_facts(request, facts)
@@ -172,6 +173,12 @@ def _is_open(number: int) -> bool:
     with suppress(OSError):
         os.fstat(number)
         return True
+    return False
+
+
+def _takes_a_byte(number: int) -> bool:
+    with suppress(OSError):
+        return os.write(number, b"x") > 0
     return False
 
 
@@ -361,6 +368,16 @@ class PictureWithoutFile(_Edited):
 
 class UnknownField(_Edited):
     old, new = '"visible": 1.0', '"visible": 1.0, "more": 1'
+
+
+class PagesWithoutEnd(_Edited):
+    """Claims a document of which counting the pages would take the memory of its reader."""
+
+    old, new = '"pages": 3', f'"pages": {2**31 - 1}'
+
+    def inspect(self, request: Request) -> Inspection:
+        source = source_of(request).model_copy(update={"pages": 2**31 - 1})
+        return Inspection(source=source, outcome=None)
 
 
 class TextOfTheDocument(_Edited):

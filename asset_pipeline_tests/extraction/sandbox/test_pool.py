@@ -18,6 +18,7 @@ import pytest
 from asset_pipeline.errors import ConfigurationError
 from asset_pipeline.extraction.engine import Request
 from asset_pipeline.extraction.sandbox import DecoderLost, DecoderPool
+from asset_pipeline.extraction.turns import deal
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 
@@ -124,7 +125,7 @@ def test_a_crash_loses_only_its_own_document(make_pool: MakePool, make_request: 
         *("LinksToKey", "HardLink", "NamedPipe", "OtherBytes", "OtherDocument", "OtherPage"),
         *("DeepAnswer", "TwiceTheKey", "NoAnswer", "HugeAnswer", "AnswerIsLink", "ClosesEverything"),
         *("EndlessNumber", "OtherCounts", "NumberBeyondDatabases", "NameOfAnotherPage", "PictureWithoutFile"),
-        *("UnknownField", "WithholdsLink", "WithholdsOfNothing", "WithholdsMuch"),
+        *("UnknownField", "WithholdsLink", "WithholdsOfNothing", "WithholdsMuch", "PagesWithoutEnd"),
     ],
 )
 def test_an_answer_that_lies_is_not_believed(make_pool: MakePool, make_request: MakeRequest, engine: str) -> None:
@@ -206,6 +207,26 @@ def test_a_decoder_sees_no_credentials_and_holds_no_line_to_its_parent(
     assert facts["password"] == "open sesame"
     assert facts["group"] and facts["folder"]
     assert facts["descriptors"] == [0, 1, 2]
+
+
+def test_turns_are_the_one_line_that_a_decoder_holds_and_nothing_can_be_said_on_it(
+    make_pool: MakePool, make_request: MakeRequest
+) -> None:
+    with make_pool() as pool, deal() as turns, deal() as of_another:
+        waiting = make_request(turns=of_another)
+        with ThreadPoolExecutor(1) as caller:
+            other = caller.submit(pool.extract, "Surroundings", waiting)
+            request = make_request(turns=turns)
+            (picture,) = pool.extract("Surroundings", request).pictures
+            other.result()
+    facts = json.loads((request.out / picture.file).read_text())
+    assert len(facts["descriptors"]) == 4 and facts["descriptors"][:3] == [0, 1, 2]
+    assert facts["writable"] == []
+
+
+def test_more_pages_than_are_allowed_are_not_counted_up_to(make_pool: MakePool, make_request: MakeRequest) -> None:
+    with make_pool() as pool, pytest.raises(DecoderLost):
+        pool.inspect("PagesWithoutEnd", make_request())
 
 
 def test_a_zygote_that_dies_is_replaced(make_pool: MakePool, make_request: MakeRequest) -> None:
