@@ -39,7 +39,7 @@ from asset_pipeline.reasons import Reason
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 7
+REVISION = 8
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 

@@ -83,4 +83,5 @@ def main_marks(page: Any, boxes: Sequence[Four]) -> dict[int, int]:
         for counter, box in zip(found, boxes, strict=True):
             if box[0] <= x <= box[2] and box[1] <= y <= box[3]:
                 counter[mark] += 1
-    return {index: counter.most_common(1)[0][0] for index, counter in enumerate(found) if counter}
+    # Not most_common: it imports a module when called, which no decoder can in its cage.
+    return {index: max(counter, key=counter.__getitem__) for index, counter in enumerate(found) if counter}

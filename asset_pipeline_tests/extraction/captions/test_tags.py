@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pikepdf
 import pytest
 from pikepdf import Array, Dictionary, Name
 
+import asset_pipeline
 from asset_pipeline.model import Placement
 from asset_pipeline_tests.extraction.captions.conftest import ReadMade
 
@@ -170,16 +172,24 @@ def test_the_tagged_caption_of_another_page_is_not_read_from_this_one(read_made:
     assert row.caption is None
 
 
-def test_a_vector_figure_gets_the_text_of_its_marked_content(read_made: ReadMade) -> None:
-    def write(pdf: pikepdf.Pdf) -> None:
-        bars = b"".join(b"%d 60 14 %d re f\n" % (60 + 20 * number, 30 + 13 * number) for number in range(8))
-        line = (
-            b"60 70 m 80 95 l 100 90 l 120 130 l 140 120 l 160 170 l 200 160 l S\n50 50 m 250 50 l 50 50 m 50 200 l S\n"
-        )
-        made = Tagged(pdf, b"/Figure <</MCID 0>> BDC 0.2 0.4 0.6 rg " + bars + line + b"EMC\n")
-        made.parents((0, Array([made.element("Figure", Alt="Eight bars that rise")])))
+def write_tagged_chart(pdf: pikepdf.Pdf) -> None:
+    bars = b"".join(b"%d 60 14 %d re f\n" % (60 + 20 * number, 30 + 13 * number) for number in range(8))
+    line = b"60 70 m 80 95 l 100 90 l 120 130 l 140 120 l 160 170 l 200 160 l S\n50 50 m 250 50 l 50 50 m 50 200 l S\n"
+    made = Tagged(pdf, b"/Figure <</MCID 0>> BDC 0.2 0.4 0.6 rg " + bars + line + b"EMC\n")
+    made.parents((0, Array([made.element("Figure", Alt="Eight bars that rise")])))
 
-    rows = read_made(write).pages[0].placements
+
+def test_a_vector_figure_gets_the_text_of_its_marked_content(read_made: ReadMade) -> None:
+    rows = read_made(write_tagged_chart).pages[0].placements
+    assert [(row.kind.value, row.alt) for row in rows] == [("vector_figure", "Eight bars that rise")]
+
+
+@pytest.mark.usefixtures("started_zygotes")
+def test_a_vector_figure_gets_its_text_in_the_cage_as_well(tmp_path: Path) -> None:
+    with pikepdf.new() as pdf:
+        write_tagged_chart(pdf)
+        pdf.save(tmp_path / "chart.pdf")
+    rows = asset_pipeline.extract(tmp_path / "chart.pdf", tmp_path / "out").pages[0].placements
     assert [(row.kind.value, row.alt) for row in rows] == [("vector_figure", "Eight bars that rise")]
 
 
