@@ -30,6 +30,8 @@ from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
 Encrypted = Literal["none", "owner_only", "user"]
 
 _TAIL_BYTES = 1024
+# The offset of the index stands behind all the rest, and a writer that leaves the last marker out has written it.
+_END = re.compile(rb"%%EOF|startxref\s+\d{1,18}\s")
 _LINEAR_LENGTH = re.compile(rb"/Linearized.{0,200}?/L\s+(\d{1,18})", re.DOTALL)
 # One damaged object should not end a content stream that viewers go on reading (qpdf's default is 15).
 _PARSER_ERRORS = 10_000
@@ -233,4 +235,4 @@ def _end_is_missing(document: Path) -> bool:
     with document.open("rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
-        return b"%%EOF" not in file.read()
+        return _END.search(file.read()) is None

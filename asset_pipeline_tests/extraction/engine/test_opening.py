@@ -83,6 +83,16 @@ def test_a_document_that_lost_its_index_is_recovered(make_request: MakeRequest, 
         assert document.pages == 3
 
 
+@pytest.mark.parametrize("end", [b"", b"%%EO", b"%EOF\n"])
+def test_a_document_whose_end_marker_alone_is_missing_is_recovered(
+    make_request: MakeRequest, tmp_path: Path, end: bytes
+) -> None:
+    content = re.sub(rb"startxref\n\d+\n%%EOF\n", b"startxref\n7\n" + end, _document(tmp_path))
+    assert b"%%EOF" not in content
+    with open_document(make_request(content)) as document:
+        assert document.pages == 3
+
+
 @pytest.mark.parametrize(
     ("content", "reason"),
     [
