@@ -87,7 +87,8 @@ def decode_fax(data: bytes, parms: FaxParameters, rows: int) -> tuple[NDArray[np
 
 def _begin_row(bits: _Bits, parms: FaxParameters, done: int) -> tuple[bool, bool]:
     """Alignment, end-of-line codes and tag bit before a row: (row is two-dimensional, data has ended)."""
-    if parms.byte_align and done:
+    # Some writers align the end-of-line code itself, so that the row behind it starts a byte.
+    if parms.byte_align and done and not (parms.end_of_line and _meets_end_of_line(bits)):
         bits.at = (bits.at + 7) & ~7
     if parms.k < 0:
         return True, bits.look(24) == 0x001001
@@ -112,6 +113,16 @@ def _begin_row(bits: _Bits, parms: FaxParameters, done: int) -> tuple[bool, bool
         two_dimensional = not bits.look(1)
         bits.at += 1
     return two_dimensional, False
+
+
+def _meets_end_of_line(bits: _Bits) -> bool:
+    """Whether nothing but fill lies before the next end-of-line code."""
+    start = bits.at
+    while bits.look(12) == 0 and bits.at < bits.end:
+        bits.at += 1
+    met = bits.look(12) == 1
+    bits.at = start
+    return met
 
 
 def _run(bits: _Bits, black: int) -> int:

@@ -84,6 +84,10 @@ VARIANTS: dict[str, Any] = {
     "group 3, unstated end of lines": (lambda page: fax(page, "group3"), {}),
     "group 3, two dimensions": (lambda page: fax(page, "group3", tags={292: 1}), {"K": 4, "EndOfLine": True}),
     "group 3, byte-aligned ends": (lambda page: fax(page, "group3", tags={292: 4}), {"K": 0, "EndOfLine": True}),
+    "group 3, byte-aligned ends, said so": (
+        lambda page: fax(page, "group3", tags={292: 4}),
+        {"K": 0, "EndOfLine": True, "EncodedByteAlign": True},
+    ),
     "runs on whole bytes": (aligned_rows, {"K": 0, "EncodedByteAlign": True}),
 }
 
