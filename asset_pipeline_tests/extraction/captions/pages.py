@@ -261,6 +261,14 @@ def stacked_with_even_gaps(paper: Paper) -> Captions:
     return captions
 
 
+def set_solid_between_two(paper: Paper) -> Captions:
+    """Pictures as lines of text, as word processors place them: nothing but the caption's own line lies between."""
+    paper.picture(72, 500, 220, 160)
+    paper.text(72, 488, "Figure 1: The upper of two pictures.", size=12)
+    paper.picture(72, 359, 170, 126)
+    return ["Figure 1: The upper of two pictures.", None]
+
+
 def one_caption_for_two(paper: Paper) -> Captions:
     paper.picture(60, 560, 230, 170)
     paper.picture(305, 560, 230, 170)
@@ -337,6 +345,6 @@ PAGES: dict[str, Callable[[Paper], Captions]] = {
         a_table_below, turned_figure, turned_page, grid_of_four, source_only, caption_and_source, centred_caption,
         logo_and_photo, mention_right_below, numbered_label, text_in_between, stacked_with_even_gaps,
         one_caption_for_two, letter_by_letter, hanging_label, credit_along_the_side, words_parted_at_line_ends, slide,
-        one_line_and_a_paragraph, heading_that_begins_like_a_label, numbered_below_a_margin,
+        one_line_and_a_paragraph, heading_that_begins_like_a_label, numbered_below_a_margin, set_solid_between_two,
     )
 }  # fmt: skip
