@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from asset_pipeline.extraction.pdf.figure_groups import around, group, near
 from asset_pipeline.extraction.pdf.figure_judgement import covered, is_figure, share_inside
 from asset_pipeline.extraction.pdf.figure_marks import WHITE, Mark, Marks
-from asset_pipeline.extraction.pdf.figure_plots import may_have_ticks
+from asset_pipeline.extraction.pdf.figure_plots import has_ticks, may_have_ticks
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.figure_texts import is_paragraph, text_lines, with_labels
 from asset_pipeline.extraction.pdf.figure_ties import joined_by_grids, joined_by_texts
@@ -37,6 +37,7 @@ _AXIS_SLACK = 16.0
 _SHEET = 400.0
 _MOST_PICTURES = 100
 _MOST_FRAMES = 200
+_MOST_PLOTS = 8
 _MOST_GROUPS = 2_000
 
 
@@ -50,8 +51,11 @@ def find_figures(
     pictures = [box for box in marks.pictures if _share(box, crop) < _WHOLE_PAGE and min(_sides(box)) >= _ICON]
     pictures = _largest(pictures, _MOST_PICTURES)
     erasers = not _is_on_colour(marks.drawn, crop)
+    plots = _plot_frames(marks.drawn, crop, policy.shortest_side_points)
     kept = [
-        mark for mark in marks.drawn if not _is_furniture(mark, crop, pictures) and not (erasers and _is_pale(mark))
+        mark
+        for mark in marks.drawn
+        if mark.box in plots or not (_is_furniture(mark, crop, pictures) or (erasers and _is_pale(mark)))
     ]
     if not _may_hold_figures(kept):
         return []
@@ -101,6 +105,16 @@ def _is_furniture(mark: Mark, crop: Four, pictures: Sequence[Four]) -> bool:
     elif mark.effort < _FORM_MARKS and (_bleeds(mark.box, crop) or _share(mark.box, crop) >= _WHOLE_PAGE):
         return True
     return any(share_inside(mark.box, _grown(picture, _FRAME)) > 0.9 for picture in pictures)
+
+
+def _plot_frames(marks: Sequence[Mark], crop: Four, shortest: float) -> set[Four]:
+    """Boxes as large as a background that bear ticks on two sides: a plot with a page to itself."""
+    large = {mark.box: mark for mark in marks if mark.shape is Shape.BOX and _share(mark.box, crop) >= _BACKGROUND}
+    if not large:
+        return set()
+    ticks = [mark for mark in marks if mark.shape is Shape.RULE and max(mark.width, mark.height) < shortest]
+    frames = (large[box] for box in _largest(sorted(large), _MOST_PLOTS) if not _bleeds(box, crop))
+    return {frame.box for frame in frames if has_ticks([frame, *ticks], shortest)}
 
 
 def _bleeds(box: Four, crop: Four) -> bool:

@@ -31,6 +31,20 @@ def letters_as_points(pdf: pikepdf.Pdf) -> list[Box]:
     return [(108, 410, 484, 644)]
 
 
+def plot_with_a_page_to_itself(pdf: pikepdf.Pdf) -> list[Box]:
+    """Its frame is larger than half the page, as a background is, and the axes end at their outer ticks."""
+    pen = Pen().put("0 G 0.75 w")
+    for number in range(10):
+        pen.circle(74 + 43 * number, 87 + 38 * number, 2.7, "S")
+    pen.line(117, 73, 459, 73).line(59, 125, 59, 432)
+    for step in range(5):
+        pen.line(117 + 85.5 * step, 73, 117 + 85.5 * step, 66).text(113 + 85.5 * step, 48, str(2 * step + 2), 12)
+        pen.line(59, 125 + 76.5 * step, 52, 125 + 76.5 * step).text(30, 121 + 76.5 * step, str(2 * step + 2), 12)
+    pen.bar(59, 73, 415, 371, "S")
+    add_page(pdf, pen.bytes(), size=(504, 504))
+    return [(30, 48, 474, 444)]
+
+
 def mosaic(pdf: pikepdf.Pdf) -> list[Box]:
     pen = Pen().paragraph(60, 790, 470, 8).put("0.3 G 0.5 w").fill(0.8, 0.8, 0.85)
     x = 130.0
