@@ -1,7 +1,7 @@
-"""What ties groups together although nothing drawn touches: grid lines, and labels between drawn parts.
+"""What ties groups together although nothing drawn touches: grid lines, bars in a row, labels between drawn parts.
 
-Grid lines of a plot stand further apart than marks of one figure may; a tree of names and lines is held
-together by the names. Texts tie only groups in which something was drawn, since headings and paragraphs
+Grid lines of a plot and its broad bars stand further apart than marks of one figure may; a tree of names and lines
+is held together by the names. Texts tie only groups in which something was drawn, since headings and paragraphs
 stand between tables and rules as well.
 """
 
@@ -11,7 +11,8 @@ import itertools
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 
-from asset_pipeline.extraction.pdf.figure_groups import Sets, around
+from asset_pipeline.extraction.pdf.figure_groups import Sets, around, near
+from asset_pipeline.extraction.pdf.figure_judgement import share_inside
 from asset_pipeline.extraction.pdf.figure_marks import Mark
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.figure_texts import is_paragraph
@@ -19,6 +20,8 @@ from asset_pipeline.model import Four
 
 _GRID = 3
 _EVEN = 0.1
+_FEWEST_BARS = 3
+_WHOLE = 0.9
 _WIDEST = 90.0
 _LONGEST_NAME = 120.0
 _MOST_PARTS = 300
@@ -43,6 +46,37 @@ def joined_by_grids(groups: Sequence[list[Mark]]) -> list[list[Mark]]:
         if len(places) >= _GRID and max(steps) - min(steps) <= _EVEN * max(steps) and max(steps) <= _WIDEST:
             ties.append({number for _, number in rules})
     return _tied(groups, ties)
+
+
+def joined_by_bars(groups: Sequence[list[Mark]], lines: Sequence[Four]) -> list[list[Mark]]:
+    """``groups`` with those in one that are bars: on one line, of one thickness, less than that apart.
+
+    What holds more than a label is no bar: cards of text stand in rows as well.
+    """
+    families: dict[tuple[bool, int, int], list[tuple[float, float, float, int]]] = defaultdict(list)
+    for number, members in enumerate(groups):
+        left, bottom, right, top = box = around(mark.box for mark in members)
+        if not all(mark.shape is Shape.BOX and share_inside(box, mark.box) > _WHOLE for mark in members):
+            continue
+        if sum(share_inside(line, box) > 0.5 for line in near(box, lines)) > 1:
+            continue
+        families[True, round(bottom), round(right - left)].append((left, right, top - bottom, number))
+        families[False, round(left), round(top - bottom)].append((bottom, top, right - left, number))
+    ties: list[set[int]] = []
+    for bars in families.values():
+        row: list[tuple[float, float, float, int]] = []
+        for bar in sorted(bars):
+            if row and bar[0] - row[-1][1] > bar[1] - bar[0]:
+                ties += _tie_of(row)
+                row = []
+            row.append(bar)
+        ties += _tie_of(row)
+    return _tied(groups, ties)
+
+
+def _tie_of(row: Sequence[tuple[float, float, float, int]]) -> list[set[int]]:
+    lengths = {round(length / _GRID) for _, _, length, _ in row}
+    return [{number for *_, number in row}] if len(lengths) >= _FEWEST_BARS else []
 
 
 def joined_by_texts(groups: Sequence[list[Mark]], lines: Sequence[Four], gap: float) -> list[list[Mark]]:

@@ -17,7 +17,7 @@ from asset_pipeline.extraction.pdf.figure_marks import WHITE, Mark, Marks
 from asset_pipeline.extraction.pdf.figure_plots import has_ticks, may_have_ticks
 from asset_pipeline.extraction.pdf.figure_shapes import Shape
 from asset_pipeline.extraction.pdf.figure_texts import is_paragraph, text_lines, with_labels
-from asset_pipeline.extraction.pdf.figure_ties import joined_by_grids, joined_by_texts
+from asset_pipeline.extraction.pdf.figure_ties import joined_by_bars, joined_by_grids, joined_by_texts
 from asset_pipeline.extraction.pdf.geometry import overlap
 from asset_pipeline.model import Four
 from asset_pipeline.policy import Figures
@@ -63,7 +63,8 @@ def find_figures(
     kept = _without_text_frames(kept, lines)
     groups = group(kept, crop, policy.gap_points, _drawings(marks, kept, crop))
     groups = sorted(groups, key=len, reverse=True)[:_MOST_GROUPS]
-    groups = _merge_overlapping(joined_by_texts(joined_by_grids(groups), lines, policy.gap_points))
+    groups = joined_by_bars(joined_by_grids(groups), lines)
+    groups = _merge_overlapping(joined_by_texts(groups, lines, policy.gap_points))
     figures: list[list[Mark]] = []
     rest: list[list[Mark]] = []
     for members in groups:

@@ -45,6 +45,29 @@ def plot_with_a_page_to_itself(pdf: pikepdf.Pdf) -> list[Box]:
     return [(30, 48, 474, 444)]
 
 
+def broad_bars_far_apart(pdf: pikepdf.Pdf) -> list[Box]:
+    """No base line, and gaps wider than those within most figures."""
+    pen = Pen().paragraph(60, 790, 470, 8).put("0.75 g 0 G 0.75 w").line(115, 430, 115, 670)
+    for step in range(5):
+        pen.line(107, 430 + 60 * step, 115, 430 + 60 * step)
+    for number, height in enumerate((48, 144, 96, 240)):
+        pen.bar(130 + 80 * number, 430, 64, height, "B").text(155 + 80 * number, 416, "abcd"[number], 9)
+    pen.paragraph(60, 390, 470, 14)
+    add_page(pdf, pen.bytes())
+    return [(107, 414, 434, 670)]
+
+
+def cards_in_a_row(pdf: pikepdf.Pdf) -> list[Box]:
+    pen = Pen().text(60, 790, "Three ways to help", 16)
+    for number, lines in enumerate((4, 9, 6)):
+        x, height = 60 + 162 * number, 14 * lines + 40
+        pen.fill(0.85, 0.9, 0.8).bar(x, 500, 140, height)
+        pen.put("0 g").text(x + 8, 500 + height - 18, "Give", 12).paragraph(x + 8, 500 + height - 32, 124, lines, 9)
+    pen.paragraph(60, 390, 470, 14)
+    add_page(pdf, pen.bytes())
+    return []
+
+
 def mosaic(pdf: pikepdf.Pdf) -> list[Box]:
     pen = Pen().paragraph(60, 790, 470, 8).put("0.3 G 0.5 w").fill(0.8, 0.8, 0.85)
     x = 130.0
