@@ -2,7 +2,8 @@
 
 ``plain`` spaces hold samples that already are sRGB or gray; all others are converted through PDFium
 (``convert``). A corrupt ICC profile falls back to the device space of its component count, flagged.
-Missing entries of a short palette are zero in the base space: black, as viewers paint them.
+Missing entries of a short palette are zero in the base space: black, as viewers paint them. A code beyond the
+palette's highest is taken for that (PDF 8.6.6.3).
 Samples in CalGray and CalRGB are taken as they are, as PDFium and Poppler do; palettes in them are not.
 Default colour spaces of a page (DefaultRGB and so on) are not applied.
 """
@@ -179,7 +180,8 @@ def _indexed(value: Any, limits: Limits, depth: int) -> Space:
         entries = bytes(lookup) if not isinstance(lookup, str) else lookup.encode("latin-1", "replace")
     else:
         raise Refusal(Reason.UNSUPPORTED_COLOUR_SPACE, "palette")
-    entries = entries[:size].ljust(256 * base.components, b"\0")
+    entries = entries[:size].ljust(size, b"\0")
+    entries += entries[-base.components :] * (255 - highest)
     source = pikepdf.Array([pikepdf.Name.Indexed, base.source, 255, pikepdf.String(entries)])
     plain = base.plain and base.family not in ("CalGray", "CalRGB")
     return Space("Indexed", 1, plain=plain, source=source, base=base, palette=entries, fallback=base.fallback)

@@ -6,6 +6,7 @@ up. A Decode array maps codes linearly (PDF 8.9.5.2); for palettes it maps to in
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -91,7 +92,7 @@ def palette_colours(space: Space) -> NDArray[np.uint8]:
 def paint_colour(space: Space, components: Sequence[float]) -> tuple[int, int, int]:
     """sRGB of one colour given in the numbers of a content stream."""
     if space.family == "Indexed":
-        index = min(255, max(0, int(components[0]) if components else 0))
+        index = math.floor(min(255.0, max(0.0, components[0] if components else 0.0)) + 0.5)
         entry = palette_colours(space)[index]
     else:
         values = [float(number) for number in components][: space.components]

@@ -93,6 +93,16 @@ def test_missing_entries_of_a_short_palette_are_black(room: Any) -> None:
     assert shown == [[255, 0, 0], [0, 255, 0], [18, 0, 0], *[[0, 0, 0]] * 5]
 
 
+def test_codes_beyond_a_palette_are_its_last_colour(room: Any) -> None:
+    codes = np.array([[0, 1, 2, 3], [4, 7, 9, 15]], np.uint8)
+    colours = np.array([(200, 0, 0), (0, 190, 0), (0, 0, 180), (90, 90, 0), (10, 20, 30)], np.uint8)
+    space = array(N.Indexed, N.DeviceRGB, 4, pikepdf.String(colours.tobytes()))
+    image = room.image(pack(codes[:, :, None], 4).tobytes(), 4, 2, ColorSpace=space, BitsPerComponent=4)
+    rendered = room.render(image)
+    assert (room.samples(rendered.display, "RGB") == colours[np.minimum(codes, 4)]).all()
+    assert (room.samples(rendered.original, "RGB") == colours[np.minimum(codes, 4)]).all()
+
+
 def test_decode_array_of_a_palette_maps_indices(room: Any, noise: Any) -> None:
     codes = noise(3, 8, 1, 4)
     colours = noise(1, 16, 3, 8, seed=3)[0]

@@ -188,6 +188,9 @@ def test_stencil_that_paints_everything_has_no_alpha(room: Any) -> None:
         (N.DeviceRGB, (0.0, 1.0, 0.0), (0, 255, 0)),
         (N.DeviceCMYK, (0.0, 0.0, 0.0, 0.0), (255, 255, 255)),
         (pikepdf.Array([N.Indexed, N.DeviceRGB, 1, pikepdf.String(b"\0\0\0\x0a\x14\x1e")]), (1.0,), (10, 20, 30)),
+        (pikepdf.Array([N.Indexed, N.DeviceRGB, 1, pikepdf.String(b"\0\0\0\x0a\x14\x1e")]), (0.5,), (10, 20, 30)),
+        (pikepdf.Array([N.Indexed, N.DeviceRGB, 1, pikepdf.String(b"\0\0\0\x0a\x14\x1e")]), (17.0,), (10, 20, 30)),
+        (pikepdf.Array([N.Indexed, N.DeviceRGB, 1, pikepdf.String(b"\0\0\0\x0a\x14\x1e")]), (-17.0,), (0, 0, 0)),
     ],
 )
 def test_paint_of_each_space_is_converted(room: Any, space: Any, components: Any, expected: Any) -> None:
