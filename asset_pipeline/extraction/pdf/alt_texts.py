@@ -1,8 +1,8 @@
 """What the tags of a document say about a picture: alternative text, and the caption in the same figure.
 
-Goes from the picture to its structure element by the document's parent tree, never the other way, so
-that the cost does not grow with the tags. Tags are hints: where they are broken there is no text, and
-nothing else suffers. Every way through them is bounded, since they may run in circles.
+Goes from the picture to its structure element by the document's parent tree, so that the cost does not grow with
+the tags; the other way only for a picture that no tag holds (``placed_figures``). Tags are hints: where they are
+broken there is no text, and nothing else suffers. Every way through them is bounded, since they may run in circles.
 """
 
 from __future__ import annotations
@@ -14,7 +14,9 @@ from typing import Any
 import pikepdf
 
 from asset_pipeline.extraction.pdf.draws import Draw
+from asset_pipeline.extraction.pdf.placed_figures import PlacedFigures
 from asset_pipeline.extraction.pdf.resources import entry
+from asset_pipeline.model import Four
 
 # Figure, with perhaps a span and a link around the picture; further up a text describes something else.
 _LEVELS = 6
@@ -51,6 +53,7 @@ class AltTexts:
     _roles: Any = None
     _known: dict[int, Any] = field(default_factory=dict)
     _faults: int = 0
+    _placed: PlacedFigures | None = None
 
     def __post_init__(self) -> None:
         root = entry(self.pdf.Root, "/StructTreeRoot")
@@ -64,7 +67,10 @@ class AltTexts:
     def of(self, page: pikepdf.Page, draw: Draw) -> Tagged:
         """What is said about the picture that ``draw`` puts on ``page``."""
         found = self._first(self._elements(page, draw), page)
-        return Tagged(draw.said or found.alt, found.caption, found.caption_marks)
+        alt = draw.said or found.alt
+        if alt is None and draw.mcid is None and self.tagged:
+            alt = self._placed_at(page, draw.bbox)
+        return Tagged(alt, found.caption, found.caption_marks)
 
     def of_mark(self, page: pikepdf.Page, mark: int) -> Tagged:
         """What is said about marked content of ``page`` itself."""
@@ -74,6 +80,14 @@ class AltTexts:
     def tagged(self) -> bool:
         """Whether the document has tags at all."""
         return self._parents is not None
+
+    def _placed_at(self, page: pikepdf.Page, box: Four) -> str | None:
+        try:
+            if self._placed is None:
+                self._placed = PlacedFigures(entry(self.pdf.Root, "/StructTreeRoot"), self._role_of)
+            return self._placed.text_at(page, box)
+        except _BROKEN:
+            return None
 
     def _first(self, elements: Iterator[Any], page: pikepdf.Page) -> Tagged:
         found = _NOTHING

@@ -172,6 +172,42 @@ def test_the_tagged_caption_of_another_page_is_not_read_from_this_one(read_made:
     assert row.caption is None
 
 
+@pytest.mark.parametrize(
+    ("box", "alt"),
+    [((50, 100, 150, 180), "The weir"), ((49.6, 100, 150.4, 180), "The weir"), ((50, 100, 150, 190), None)],
+)
+def test_a_figure_without_content_is_found_by_page_and_box(
+    read_made: ReadMade, box: tuple[float, ...], alt: str | None
+) -> None:
+    """As word processors describe a picture that they paint as an artifact."""
+
+    def write(pdf: pikepdf.Pdf) -> None:
+        made = Tagged(pdf, MARKED.replace(b"/Figure <</MCID 0>> BDC", b"/Artifact BMC"))
+        other = pdf.add_blank_page(page_size=(300, 300)).obj
+        places = [(made.page, box, "The weir"), (other, (50, 100, 150, 180), "Another page's")]
+        section = made.element("Sect")
+        section.K = Array([
+            made.element("Bild", section, Alt=text, Pg=page, A=Dictionary(O=Name.Layout, BBox=Array(list(place))))
+            for page, place, text in places
+        ])  # fmt: skip
+        made.root.K, made.root.RoleMap = section, Dictionary(Bild=Name.Figure)
+        made.parents((0, Array([])))
+
+    (row,) = read_made(write).pages[0].placements
+    assert row.alt == alt
+
+
+def test_two_figures_in_one_place_that_differ_are_nobodys(read_made: ReadMade) -> None:
+    def write(pdf: pikepdf.Pdf) -> None:
+        made = Tagged(pdf, MARKED.replace(b"/Figure <</MCID 0>> BDC", b"/Artifact BMC"))
+        place = Dictionary(O=Name.Layout, BBox=Array([50, 100, 150, 180]))
+        made.root.K = Array([made.element("Figure", Alt=text, Pg=made.page, A=place) for text in ("One", "Two")])
+        made.root.K.append(made.root)
+        made.parents((0, Array([])))
+
+    assert only(read_made, write).alt is None
+
+
 def write_tagged_chart(pdf: pikepdf.Pdf) -> None:
     bars = b"".join(b"%d 60 14 %d re f\n" % (60 + 20 * number, 30 + 13 * number) for number in range(8))
     line = b"60 70 m 80 95 l 100 90 l 120 130 l 140 120 l 160 170 l 200 160 l S\n50 50 m 250 50 l 50 50 m 50 200 l S\n"
