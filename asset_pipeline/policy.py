@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import stat
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -149,7 +150,7 @@ class Policy(_Part):
     @property
     def extraction_digest(self) -> str:
         """SHA-256 (hex) of the parts that can change what is extracted."""
-        return _digest(self.model_dump(mode="json", include={"limits", "decorative", "figures", "media_types"}))
+        return _extraction_digest(self)
 
 
 def load_policy(path: Path | None, *, required: bool = False) -> Policy:
@@ -212,6 +213,11 @@ def _unsound(field: str, why: str) -> ConfigurationError:
 def _plain(text: str) -> str:
     """A name from the file, fit for one line of a terminal."""
     return "".join(mark if mark.isprintable() else "\N{REPLACEMENT CHARACTER}" for mark in text)[:100]
+
+
+@lru_cache(maxsize=4)
+def _extraction_digest(policy: Policy) -> str:
+    return _digest(policy.model_dump(mode="json", include={"limits", "decorative", "figures", "media_types"}))
 
 
 def _digest(value: Any) -> str:

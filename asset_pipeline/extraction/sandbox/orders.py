@@ -33,4 +33,6 @@ def request_from_json(body: dict[str, Any]) -> Request:
 
 @lru_cache(_POLICIES)
 def _policy(text: str) -> Policy:
-    return Policy.model_validate_json(text)
+    policy = Policy.model_validate_json(text)
+    _ = policy.extraction_digest  # remembered, for all who are forked from this process: it is part of their answers
+    return policy
