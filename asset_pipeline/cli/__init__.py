@@ -1,8 +1,9 @@
-"""`asset-pipeline …`: the commands, and the border at which a failure becomes one line.
+"""`asset-pipeline …`: the commands, and the door, which listens for Ctrl-C before anything else is loaded.
 
 Each command group is a module here and imports what it needs when it is called, so that help is there
-at once. A command asks the rooms and shows the answer; what it shows is made in the rooms. Failures
-that a person can act on are PipelineErrors with their own exit status; anything else is a defect.
+at once. A command asks the rooms and shows the answer; what it shows is made in the rooms. How a failure is told
+belongs in ``border``. Nothing else is imported up here: until ``interrupts`` listens, Python itself answers
+Ctrl-C, with a traceback.
 """
 
 from __future__ import annotations
@@ -13,23 +14,29 @@ import sys
 from contextlib import suppress
 from typing import NoReturn
 
-from asset_pipeline.cli import ahead, console, interrupts, output
-from asset_pipeline.errors import PipelineError
+from asset_pipeline.cli import interrupts
 
 
 def main() -> None:
     """Run the command line of this process and exit."""
     if sys.stdout is None:
+        from asset_pipeline.cli import console
+
         # Before any work: whatever is opened first would become standard output.
         console.fail("Standard output cannot be written: it is closed.", "Send it to a file, a pipe or /dev/null.")
         sys.exit(1)
-    output.watch()
+    status: int | str | None = 1
     try:
         interrupts.listen()
-        ahead.start(sys.argv[1:])
-        status = _run()
+        from asset_pipeline.cli import border
+
+        status = border.run()
     except KeyboardInterrupt:
-        status = 1
+        pass
+    except Exception:
+        # One that lands while a class is made comes out of it as a RuntimeError.
+        if interrupts.arrived() is None:
+            raise
     # Told by the kernel, not by the exception: that may have been swallowed, or have become another one.
     if number := interrupts.arrived():
         _leave_interrupted(number)
@@ -37,37 +44,11 @@ def main() -> None:
     sys.exit(status)
 
 
-def _run() -> int | str | None:
-    """Run the command; the exit status."""
-    try:
-        from asset_pipeline.cli.app import app
-
-        try:
-            app(prog_name="asset-pipeline")
-        except SystemExit as ended:
-            # What is still held back is written now, while somebody can be told that it was not.
-            sys.stdout.flush()
-            return ended.code
-    except PipelineError as error:
-        if interrupts.arrived() is None:
-            console.fail(error.what, error.remedy)
-        return error.exit_status
-    except BrokenPipeError:
-        output.give_up()
-        return 1
-    except Exception as error:  # noqa: BLE001 - the outermost border: a defect must not spill a traceback on a user
-        if why := output.failure():
-            output.give_up()
-            console.fail(f"Standard output cannot be written: {why}.", "Send it where there is room for it.")
-        elif interrupts.arrived() is None:
-            console.fail(f"Unexpected {type(error).__name__}.", "Run again with --debug to see where, and report it.")
-        return 1
-    return 0
-
-
 def _leave_interrupted(number: int) -> NoReturn:
     """End at once: what is lost by that was given back before, and another Ctrl-C must not end in a traceback."""
     interrupts.ignore()
+    from asset_pipeline.cli import console
+
     console.say("Interrupted; nothing is lost. Run the same command to go on.")
     with suppress(BrokenPipeError):
         sys.stdout.flush()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -154,3 +155,27 @@ def test_an_interrupt_that_lands_in_a_destructor_is_told_by_nobody_and_not_forgo
     )
     ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert (ended.stdout, ended.stderr) == ("True\n", "")
+
+
+@pytest.mark.parametrize("module", ["asset_pipeline.cli.border", "asset_pipeline.cli.console", "typer"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("lands_in", ["an import", "the making of a class"])
+def test_an_interrupt_while_the_program_loads_is_one_line(module: str, number: int, lands_in: str) -> None:
+    script = (
+        "import os, sys\n"
+        "class Interrupted:\n"
+        f"    def __set_name__(self, owner, name): os.kill(os.getpid(), {number:d}); [None for _ in range(100)]\n"
+        "class Finder:\n"
+        "    def find_spec(self, name, path, target=None):\n"
+        f"        if name != {module!r}: return\n"
+        f"        if {lands_in == 'an import'}: os.kill(os.getpid(), {number:d}); [None for _ in range(100)]\n"
+        "        else: type('Loading', (), {'it': Interrupted()})\n"
+        "sys.meta_path.insert(0, Finder())\n"
+        "from asset_pipeline.cli import main\n"
+        "sys.argv = ['asset-pipeline', '--version']\n"
+        "main()\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert ended.returncode == 128 + number
+    assert ended.stdout == ""
+    assert ended.stderr == "Interrupted; nothing is lost. Run the same command to go on.\n"
