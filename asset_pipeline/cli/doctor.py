@@ -21,6 +21,7 @@ from asset_pipeline.cli.console import Format, Sheet
 from asset_pipeline.errors import ConfigurationError, PipelineError
 
 if TYPE_CHECKING:
+    from asset_pipeline.extraction.engine import Engine
     from asset_pipeline.settings import Settings
 
 COLUMNS = ("check", "ok", "detail", "remedy")
@@ -132,9 +133,15 @@ def _months(settings: Settings) -> str:
 
 
 def _engine(settings: Settings) -> str:
-    from asset_pipeline.extraction.engine import load_engine
+    return _engine_of_pdf(settings).version()
 
-    return load_engine(settings.engine).version()
+
+def _engine_of_pdf(settings: Settings) -> Engine:
+    """What reads PDF here. Raises UsageError where nothing does."""
+    from asset_pipeline.extraction.engine import engine_for, load_engine
+    from asset_pipeline.validation.documents import PDF
+
+    return load_engine(engine_for(PDF, settings.engine))
 
 
 def _database(settings: Settings) -> str:
@@ -184,7 +191,7 @@ def _sandbox(settings: Settings) -> str:
 
     if not settings.sandbox:
         raise ConfigurationError("Documents are read without a cage.", "Take ASSET_PIPELINE_SANDBOX=false away.")
-    policy = installed_policy(settings)
+    engine, policy = _engine_of_pdf(settings).name, installed_policy(settings)
     with tempfile.TemporaryDirectory() as folder, DecoderPool(1, policy) as pool:
         document, out = Path(folder, "document"), Path(folder, "out")
         out.mkdir()
@@ -199,7 +206,7 @@ def _sandbox(settings: Settings) -> str:
             source_bytes=document.stat().st_size,
         )
         try:
-            inspection, cage = pool.inspect(settings.engine, request), pool.cage
+            inspection, cage = pool.inspect(engine, request), pool.cage
         except DecoderLost as lost:
             raise ConfigurationError(
                 f"The decoder process was lost ({lost.reason.value}).", "Raise decoder_bytes in the policy."

@@ -20,7 +20,7 @@ from asset_pipeline.extraction.turns import Turns
 from asset_pipeline.model import Extraction, Source
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
-from asset_pipeline.validation.documents import OFFICE
+from asset_pipeline.validation.documents import OFFICE, PDF
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +88,20 @@ OFFICE_ENGINE = "ooxml"
 
 
 def engine_for(media_type: str | None, chosen: str) -> str:
-    """The engine that reads documents of ``media_type``: ``chosen`` reads PDF, office files have their own."""
-    return OFFICE_ENGINE if media_type in OFFICE.values() else chosen
+    """The engine that reads documents of ``media_type``: ``chosen`` reads PDF, office files have their own.
+
+    Raises UsageError where ``chosen`` is the one of office files and the document a PDF: refused, it would
+    say that PDF is no accepted type.
+    """
+    if media_type in OFFICE.values():
+        return OFFICE_ENGINE
+    if media_type == PDF and chosen == OFFICE_ENGINE:
+        others = " or ".join(name for name in ENGINES if name != OFFICE_ENGINE)
+        raise UsageError(
+            f"The engine {chosen!r} reads office files and no PDF.",
+            f"Choose {others} (--engine, or ASSET_PIPELINE_ENGINE); office files are read by {OFFICE_ENGINE} anyway.",
+        )
+    return chosen
 
 
 def load_engine(name: str, engines: Mapping[str, str] | None = None) -> Engine:

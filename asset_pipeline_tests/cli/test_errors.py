@@ -48,6 +48,24 @@ def test_an_unknown_engine_is_wrong_usage(command: Callable, place: Path) -> Non
     assert "Choose one of" in ended.one_line_error()
 
 
+@pytest.mark.parametrize("variables", [{}, {"ASSET_PIPELINE_ENGINE": "ooxml"}])
+def test_the_engine_of_office_files_is_wrong_usage_for_a_pdf(command: Callable, place: Path, variables: dict) -> None:
+    picture_pdf(place / "a.pdf", [10])
+    month = place / ".asset_pipeline" / "inbox" / "city" / "2026-05"
+    month.mkdir(parents=True)
+    picture_pdf(month / "a.pdf", [10])
+    asked = ("run", "2026-05") if variables else ("extract", "a.pdf", "--out", "out", "--engine=ooxml")
+    ended = command(*asked, **variables)
+    assert ended.status == 2
+    told = ended.one_line_error()
+    assert "reads office files and no PDF" in told
+    assert "Choose pdf or pypdf (--engine, or ASSET_PIPELINE_ENGINE)" in told
+    assert not (place / "out").exists()
+    if variables:
+        assert command("run", "2026-05").status == 0, "nothing was refused for it"
+        assert '"refused": 0' in command("status", "--format", "json").out
+
+
 def test_a_database_that_is_behind_says_how_to_upgrade(command: Callable, place: Path) -> None:
     assert command("ledger", "upgrade").status == 0
     database = sqlite3.connect(place / ".asset_pipeline" / "ledger.db")
