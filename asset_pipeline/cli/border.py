@@ -37,6 +37,9 @@ def run() -> int | str | None:
             output.give_up()
             console.fail(f"Standard output cannot be written: {why}.", "Send it where there is room for it.")
         elif interrupts.arrived() is None:
-            console.fail(f"Unexpected {type(error).__name__}.", "Run again with --debug to see where, and report it.")
+            why = f" ({error.strerror})" if isinstance(error, OSError) and error.strerror else ""
+            console.fail(
+                f"Unexpected {type(error).__name__}{why}.", "Run again with --debug to see where, and report it."
+            )
         return 1
     return 0

@@ -10,7 +10,8 @@ import typer
 
 from asset_pipeline.cli import console
 from asset_pipeline.cli.console import Format, Sheet
-from asset_pipeline.errors import PipelineError, UsageError
+from asset_pipeline.cli.documents import check_document
+from asset_pipeline.errors import PipelineError
 
 if TYPE_CHECKING:
     from asset_pipeline.extraction.comparison import Comparison, Figures, Finding
@@ -56,8 +57,7 @@ def compare(
 
 def _compare(engine_a: str, engine_b: str, files: list[Path], policy: Path | None) -> Comparison:
     for file in files:
-        if not file.is_file():
-            raise UsageError(f"There is no file {console.plain(file)}.", "Name documents to read.")
+        check_document(file)
 
     from asset_pipeline.extraction.comparison import compare as compare_engines
     from asset_pipeline.policy import load_policy

@@ -9,6 +9,7 @@ import typer
 
 from asset_pipeline.cli import ahead, console
 from asset_pipeline.cli.console import Format, Sheet
+from asset_pipeline.cli.documents import check_document
 from asset_pipeline.errors import UsageError
 
 if TYPE_CHECKING:
@@ -37,10 +38,7 @@ def extract(
     as_json: Annotated[bool, typer.Option("--json", help="Short for --format json: the report itself.")] = False,
 ) -> None:
     """Take the pictures out of one document. Exit status 3 when the document is refused."""
-    if file.is_dir():
-        raise UsageError(f"{console.plain(file)} is a folder.", "Name one document in it; `run` reads whole months.")
-    if not file.is_file():
-        raise UsageError(f"There is no file {console.plain(file)}.", "Name a document to read.")
+    check_document(file)
     if policy is not None and not policy.is_file():
         raise UsageError(f"There is no policy file {console.plain(policy)}.", "Name a YAML file, or leave it out.")
     password = _password(password_file) if password_file else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import sqlite3
@@ -39,6 +40,32 @@ def test_an_archive_that_cannot_be_written_is_named(command: Callable, place: Pa
     ended = command("run", "2026-05")
     assert ended.status == 1
     assert "archive" in ended.one_line_error()
+
+
+@pytest.mark.parametrize("asked", ["extract {} --out out", "compare pdf pypdf {}"])
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("pipe", "is a pipe or a device"),
+        ("a" * 5000, "File name too long"),
+        ("in", "is a folder"),
+        ("no", "no file no"),
+    ],
+)
+def test_what_is_no_document_to_read_is_wrong_usage(
+    command: Callable, place: Path, asked: str, name: str, told: str
+) -> None:
+    os.mkfifo(place / "pipe")
+    (place / "in").mkdir()
+    ended = command(*asked.format(name).split())
+    assert ended.status == 2
+    assert told in ended.one_line_error()
+
+
+def test_a_failure_of_the_system_that_nobody_foresaw_says_what_the_system_said(command: Callable) -> None:
+    ended = command("demo", "--fixtures", "a" * 5000)
+    assert ended.status == 1
+    assert "Unexpected OSError (File name too long)" in ended.one_line_error()
 
 
 def test_an_unknown_engine_is_wrong_usage(command: Callable, place: Path) -> None:
