@@ -8,7 +8,7 @@ pictures (shares, places) are passed over. Where a picture lies is the sheet's b
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 from xml.etree.ElementTree import Element
 
@@ -39,10 +39,14 @@ class CellPictures:
     package: Package
     main: str
     _found: dict[str, CellPicture] | None = None
+    _any: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._any = any(self.package.parts_of(self.main, kind) for kind in _LISTS.values())
 
     def __bool__(self) -> bool:
         """Whether there may be any."""
-        return any(self.package.parts_of(self.main, kind) for kind in _LISTS.values())
+        return self._any
 
     def find(self, metadata: str | None) -> CellPicture | None:
         """The picture of a cell by its ``vm``; None for another value. Raises Refusal where a part cannot be read."""
@@ -55,7 +59,8 @@ class CellPictures:
         lists = {key: self._list(kind) for key, kind in _LISTS.items()}
         pictures = [_picture(row, structures, lists) for row in self._rows("rdRichValue")]
         metadata = self._rows("sheetMetadata")
-        kinds = [row.get("name") for part in metadata if part.tag == "metadataTypes" for row in part]
+        kinds = [row.get("name", "") for part in metadata if part.tag == "metadataTypes" for row in part]
+        kinds.insert(0, "")  # they are counted from 1
         rich = [
             _at(pictures, next((value.get("i") for value in block.iter("rvb")), None))
             for part in metadata
@@ -66,7 +71,7 @@ class CellPictures:
         blocks = (block for part in metadata if part.tag == "valueMetadata" for block in part.iterfind("bk"))
         for place, block in enumerate(blocks, start=1):
             for record in block.iterfind("rc"):
-                picture = _at(rich, record.get("v")) if _at(["", *kinds], record.get("t")) == _RICH else None
+                picture = _at(rich, record.get("v")) if _at(kinds, record.get("t")) == _RICH else None
                 if picture is not None:
                     found[str(place)] = picture
         return found

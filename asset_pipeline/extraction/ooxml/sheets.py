@@ -12,8 +12,11 @@ import re
 from bisect import bisect_right
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import accumulate
+from itertools import accumulate, islice
+from typing import Any
 from xml.etree.ElementTree import Element
+
+import numpy as np
 
 from asset_pipeline.extraction.ooxml.cell_pictures import CellPictures
 from asset_pipeline.extraction.ooxml.drawing import Shapes, Transform, first_that_draws, number, source_of
@@ -34,6 +37,9 @@ _POINTS_PER_CHARACTER, _PADDING = 5.25, 3.75
 """Width of a digit and of a cell's padding in the default font (7 and 5 pixels at 96 dpi)."""
 
 _MOST_CELLS = 1_048_576
+_MOST_COLUMNS = 16_384
+"""Columns that a sheet has: it cannot say more widths than these."""
+
 _NOWHERE = (0.0, 0.0, 0.0, 0.0)
 
 
@@ -130,6 +136,9 @@ class _Grid:
     _more: tuple[list[int], list[float]] | None = None
     """Numbers of the rows that differ, and by how much all before each do together."""
 
+    _wider: tuple[Any, Any, Any] | None = None
+    """First and last column of each range, and by how much a column of it is wider than the default."""
+
     @classmethod
     def of(cls, root: Element) -> _Grid:
         """The grid of a sheet."""
@@ -139,7 +148,7 @@ class _Grid:
             grid.height = number(said.get("defaultRowHeight")) or grid.height
             if said.get("defaultColWidth"):
                 grid.width = number(said.get("defaultColWidth")) * _POINTS_PER_CHARACTER
-        for row in root.iterfind("cols/col"):
+        for row in islice(root.iterfind("cols/col"), _MOST_COLUMNS):
             wide = 0.0 if row.get("hidden") in ("1", "true") else number(row.get("width")) * _POINTS_PER_CHARACTER
             grid.columns.append((int(number(row.get("min"))), int(number(row.get("max"))), wide))
         for row in root.iterfind("sheetData/row"):
@@ -178,10 +187,13 @@ class _Grid:
         return self._left(column) * EMU_PER_POINT + across, self._top(row) * EMU_PER_POINT + down
 
     def _left(self, column: int) -> float:
-        left = column * self.width
-        for first, last, wide in self.columns:
-            left += max(0, min(last, column) - first + 1) * (wide - self.width)
-        return left
+        if self._wider is None:
+            first, last, wide = np.array(self.columns, np.float64).reshape(-1, 3).T
+            self._wider = first, last, wide - self.width
+        first, last, more = self._wider
+        added = np.maximum(0.0, np.minimum(last, column) - first + 1) * more
+        # One after the other, as the ranges come: a sum in another order differs in the last digit that is kept.
+        return float(np.add.accumulate(np.concatenate(([column * self.width], added)))[-1])
 
     def _top(self, row: int) -> float:
         if self._more is None:  # a sheet may have ten thousand pictures in as many rows

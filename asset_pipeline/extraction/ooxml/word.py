@@ -24,6 +24,9 @@ from asset_pipeline.reasons import Reason
 _UNSEEN = frozenset({"del", "moveFrom"})
 _WRAPPERS = frozenset({"sdt", "sdtContent", "ins", "moveTo", "customXml", "smartTag"})
 _NOTES = (("footnotes", "footnotes"), ("endnotes", "endnotes"))
+_EDGES = ("default", "first", "even")
+"""Pages that a header or footer may be of; no program knows others."""
+
 _NO = ("0", "false", "off")
 _CHARACTERS = 2_000
 
@@ -75,7 +78,9 @@ class WordDocument:
             for row in section:
                 part = self._package.part_of(self._main, row.get("r:id"))
                 if row.tag in ("headerReference", "footerReference") and part is not None and part in self._package:
-                    current[row.tag, row.get("type", "default")] = part
+                    which = row.get("type", "default")
+                    if which in _EDGES:
+                        current[row.tag, which] = part
                     shown.setdefault(part, False)
                     kinds.setdefault(part, row.tag.removesuffix("Reference"))
             first = _is_on(section.find("titlePg"))

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import string
+import time
+
 import pytest
 
 from asset_pipeline.model import Kind, Status
@@ -22,6 +25,7 @@ GRID = (
     '<sheetData><row r="3" ht="60"><c r="A3"><v>1</v></c></row></sheetData>'
 )
 NO_SIZE = "<a:xfrm/>"
+LETTERS = string.ascii_uppercase
 
 
 def test_pictures_come_by_sheet_in_the_order_of_the_tabs(read: Reader) -> None:
@@ -44,6 +48,20 @@ def test_an_anchor_of_cells_alone_is_measured_with_the_grid(read: Reader) -> Non
     left, top, right, bottom = row.display_bbox
     assert (top, bottom - top) == (20.0, 3 * 20 + 60)
     assert right - left == pytest.approx(20 * 5.25 + 8.43 * 5.25 + 3.75)
+
+
+def test_columns_are_as_wide_as_each_range_says(read: Reader) -> None:
+    default = 8.43 * 5.25 + 3.75
+    ranges = ((3, 4, "10"), (1, 1, "4"), (9, 5, "99"), (6, 16384, "0"), (20, 20, "1"))
+    wide = "".join(f'<col min="{first}" max="{last}" width="{width}"/>' for first, last, width in ranges)
+    cells = "".join(f'<c r="{column}1" vm="1"/>' for column in "ABCDEFGZ")
+    body = f'<cols>{wide}</cols><sheetData><row r="1">{cells}</row></sheetData>'
+    rows = read("xlsx", xlsx([""], sheet=body, extra=cell_values(), named={})).rows
+    each = dict(zip("ABCDEFGHIJ", (21.0, default, 52.5, 52.5, default, 0.0, 0.0, 0.0, 0.0, 0.0), strict=True))
+    for row, column in zip(rows, "ABCDEF", strict=False):
+        left, _, right, _ = row.display_bbox
+        before = sum(width for name, width in each.items() if name < column)
+        assert (left + right) / 2 == pytest.approx(before + each[column] / 2, abs=1e-3), column
 
 
 @pytest.mark.parametrize("kind", ["oneCellAnchor", "absoluteAnchor"])
@@ -148,3 +166,20 @@ def test_values_that_cannot_be_read_lose_no_other_sheet(read: Reader) -> None:
     assert [page.drawn for page in read("xlsx", workbook).answer.pages] == [0, 1]
     one, two = read("xlsx", xlsx(["", ""], sheet=cells(PLACED.format(1)), extra=extra)).answer.pages
     assert (one.drawn, one.reason, two.reason) == (None, Reason.MALFORMED_DOCUMENT, Reason.MALFORMED_DOCUMENT)
+
+
+def test_the_time_for_cells_grows_with_their_number_alone(read: Reader) -> None:
+    columns = [f"{first}{second}{third}" for first in "AB" for second in LETTERS for third in LETTERS]
+    written = "".join(f'<c r="{column}1" vm="1"/>' for column in columns)
+    wide = '<col min="1" max="2" width="3"/>' * 100_000
+    values = cell_values()
+    many = '<metadataType name="other"/>' * 50_000
+    named = '<bk><rc t="1" v="0"/></bk>' * 50_000
+    values["xl/metadata.xml"] = values["xl/metadata.xml"].replace("</metadataTypes>", f"{many}</metadataTypes>")
+    values["xl/metadata.xml"] = values["xl/metadata.xml"].replace("</valueMetadata>", f"{named}</valueMetadata>")
+    body = f'<cols>{wide}</cols><sheetData><row r="1">{written}</row></sheetData>'
+    workbook = xlsx([""], sheet=body, extra=values)
+    began = time.process_time()
+    found = read("xlsx", workbook)
+    assert time.process_time() - began < 20  # it was minutes
+    assert found.answer.pages[0].drawn == len(columns)

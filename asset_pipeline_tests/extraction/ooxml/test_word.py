@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import numpy as np
@@ -358,3 +359,24 @@ def test_a_picture_of_a_diagram_is_found_in_its_drawing(read: Reader) -> None:
         "word/diagrams/_rels/d1.xml.rels": relations({"rId1": ("image", "../media/image1.png")}),
     }
     assert read("docx", docx(paragraph(inline('<dgm:relIds r:dm="rId40"/>')), None, extra)).rows[0].print_mm == (40, 30)
+
+
+def test_headers_of_pages_that_no_program_knows_are_not_shown_and_cost_no_time(read: Reader) -> None:
+    kinds = ["default", *(f"page{number}" for number in range(15_000))]
+    body = "".join(
+        f'<w:p><w:pPr><w:sectPr><w:headerReference w:type="{kind}" r:id="{"rId8" if kind == "default" else "rId9"}"/>'
+        "</w:sectPr></w:pPr></w:p>"
+        for kind in kinds
+    )
+    header = f"<w:hdr {NAMESPACES}>{paragraph(inline(pic()))}</w:hdr>"
+    named = relations({"rId1": ("image", "media/image1.png")})
+    extra = {
+        "relations": {"rId8": ("header", "header1.xml"), "rId9": ("header", "header2.xml")},
+        **{f"word/header{number}.xml": header for number in (1, 2)},
+        **{f"word/_rels/header{number}.xml.rels": named for number in (1, 2)},
+    }
+    document = docx(body, extra=extra)
+    began = time.process_time()
+    found = read("docx", document)
+    assert time.process_time() - began < 10  # it was a minute
+    assert [row.status for row in found.rows] == [Status.ARCHIVED, Status.NOT_SHOWN]
