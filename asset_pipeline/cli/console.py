@@ -21,6 +21,9 @@ from typing import Any
 WIDTH_OF_A_FILE = 200
 """Columns where output goes to a file or pipe: nothing is cut there."""
 
+WIDTH_OF_SENTENCES = 40
+"""Columns of the output that a column of sentences takes at most, so that a table of them can be read anywhere."""
+
 LENGTH_OF_A_CODE = 10
 """Values no longer than this (months, counts) are not broken over lines."""
 
@@ -47,13 +50,15 @@ options = Options()
 class Sheet:
     """Rows under a title. All rows have the keys ``columns``; a value may be text, number, bool or None.
 
-    ``quiet`` columns are left out of a table when they say nothing in any row (0, empty, None).
+    ``quiet`` columns are left out of a table when they say nothing in any row (0, empty, None); columns of
+    ``sentences`` are told over several lines.
     """
 
     title: str
     columns: tuple[str, ...]
     rows: Sequence[Mapping[str, Any]]
     quiet: tuple[str, ...] = ()
+    sentences: tuple[str, ...] = ()
 
     def telling(self) -> list[str]:
         """The columns of a table."""
@@ -90,7 +95,14 @@ def show_tables(sheets: Sequence[Sheet]) -> None:
     for sheet in sheets:
         if not sheet.rows:
             continue
-        table = Table(title=Text(sheet.title), title_justify="left", box=SIMPLE_HEAD, padding=0, show_edge=False)
+        table = Table(
+            title=Text(sheet.title),
+            title_justify="left",
+            box=SIMPLE_HEAD,
+            padding=0,
+            show_edge=False,
+            leading=1 if sheet.sentences else 0,
+        )
         columns = sheet.telling()
         least = {column: _least_width(sheet, column) for column in columns}
         for column in columns:
@@ -100,6 +112,7 @@ def show_tables(sheets: Sequence[Sheet]) -> None:
                 justify="right" if numeric else "left",
                 overflow="fold",
                 min_width=least[column],
+                max_width=WIDTH_OF_SENTENCES if column in sheet.sentences else None,
             )
         for row in sheet.rows:
             table.add_row(*(Text(plain(row[column])) for column in columns))

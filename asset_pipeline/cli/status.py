@@ -109,17 +109,17 @@ def needs_attention(row: Mapping[str, Any]) -> bool:
 
 
 def attention_sheet(rows: Sequence[Mapping[str, Any]]) -> Sheet:
-    """The rows that need attention, narrow enough for a terminal."""
+    """The rows that need attention, narrow enough for a terminal: why in words, and the code to look up behind them."""
     shown = [
         {
             "month": row["month"],
             "document": "/".join(part for part in (row["collection"], row["name"]) if part),
-            "reason": row["reason"] or row["state"],
+            "why": f"{row['meaning'] or ''} ({row['reason'] or row['state']})".lstrip(),
             "what_to_do": row["remedy"],
         }
         for row in rows
     ]
-    return Sheet("To look at", ("month", "document", "reason", "what_to_do"), shown)
+    return Sheet("To look at", ("month", "document", "why", "what_to_do"), shown, sentences=("why", "what_to_do"))
 
 
 def _read(inst: Installation, month: str | None) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -70,7 +70,11 @@ def test_status_tells_what_was_refused_and_what_to_do(command: Callable, place: 
 
     as_table = command("status")
     assert as_table.status == 0
-    assert "without a password" in as_table.out
+    (locked,) = [row for row in re.split(r"\n *\n", as_table.out) if "city/locked.pdf" in row]
+    assert "The document needs a password." in locked, "in words"
+    assert "(encrypted)" in locked, "with the code to look up"
+    assert "without a password" in " ".join(as_table.out.split())
+    assert max(map(len, as_table.out.splitlines())) < 140, "no line is too long to be read"
 
 
 def test_a_run_names_the_manifests(command: Callable, place: Path) -> None:
