@@ -58,7 +58,10 @@ WORDS: Mapping[Fault, tuple[str, str]] = {
     Fault.SOURCE_DAMAGED: ("The bytes of an admitted document are not those that came in.", _BACKUP),
     Fault.MANIFEST_MISSING: ("A manifest is gone from the archive.", _REBUILD),
     Fault.MANIFEST_DAMAGED: ("A manifest is not the one that was written.", _REBUILD),
-    Fault.MANIFEST_OUTDATED: ("The newest manifest does not say what the ledger says.", "Run the month."),
+    Fault.MANIFEST_OUTDATED: (
+        "The newest manifest does not say what the ledger says.",
+        "Run the month; where a run is at it, that writes the manifest at its end.",
+    ),
     Fault.RECEIPTS_DIFFER: ("Receipts and placements contradict each other.", "Keep the ledger; tell the developers."),
     Fault.PAGES_UNACCOUNTED: ("Pages do not add up.", "Keep the ledger; tell the developers."),
 }
