@@ -6,6 +6,7 @@ Replaces this process, so that signals reach Dagster itself. Nothing here import
 from __future__ import annotations
 
 import os
+import signal
 import socket
 import sys
 from typing import Annotated
@@ -42,6 +43,9 @@ def ui(
     console.say(f"What you drop into {settings.store_address('inbox')} is taken within a minute or two.")
     console.say(f"Pictures to look at, once a month was run: {gallery_address(settings, '<month>')}")
     sys.stdout.flush()
+    # A script that starts us in the background has us ignore Ctrl-C, and Dagster does with SIGTERM what it does with
+    # that: nothing but SIGKILL would end it.
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     os.execv(command[0], command)  # noqa: S606 - our own interpreter, no shell
 
 
