@@ -83,17 +83,46 @@ def ours(workers: int) -> Callable[[Sequence[Path], Path], Callable[[], tuple[in
     return prepare
 
 
-def limit(documents: Sequence[Path], out: Path) -> Callable[[], tuple[int, int]]:
-    """The bare library calls: raw read, SHA-256, strict decode at an eighth, thumbnail, write. JPEG only."""
+def limit(processes: int) -> Callable[[Sequence[Path], Path], Callable[[], tuple[int, int]]]:
+    """The bare library calls: raw read, SHA-256, strict decode at an eighth, thumbnail, write. JPEG only.
+
+    Of several ``processes`` each has its share of the pages, which shows what this machine's other cores are worth.
+    """
+
+    def prepare(documents: Sequence[Path], out: Path) -> Callable[[], tuple[int, int]]:
+        read = _bare_calls(documents, out)
+        if processes == 1:
+            return lambda: (read(0, 1), 0)
+
+        def work() -> tuple[int, int]:
+            started = []
+            for share in range(processes):
+                pid = os.fork()
+                if pid == 0:
+                    read(share, processes)
+                    os._exit(0)
+                started.append(pid)
+            if any(os.waitpid(pid, 0)[1] for pid in started):
+                raise SystemExit("a process failed")
+            return len(list(out.iterdir())) // 2, 0
+
+        return work
+
+    return prepare
+
+
+def _bare_calls(documents: Sequence[Path], out: Path) -> Callable[[int, int], int]:
+    """What reads each ``step``-th page from ``first`` on; the number of its pictures."""
     import pikepdf
     import simplejpeg
     from PIL import Image
 
-    def work() -> tuple[int, int]:
+    def read(first: int, step: int) -> int:
         count = 0
         for document in documents:
             with pikepdf.open(document) as pdf:
-                for page in pdf.pages:
+                for number in range(first, len(pdf.pages), step):
+                    page = pdf.pages[number]
                     for image in page.obj.Resources.XObject.values():
                         data = image.read_raw_bytes()
                         digest = hashlib.sha256(data).hexdigest()
@@ -107,9 +136,9 @@ def limit(documents: Sequence[Path], out: Path) -> Callable[[], tuple[int, int]]
                         (out / f"{digest}.jpg").write_bytes(data)
                         (out / f"{digest}-small.jpg").write_bytes(small.getvalue())
                         count += 1
-        return count, 0
+        return count
 
-    return work
+    return read
 
 
 def usual_script(documents: Sequence[Path], out: Path) -> Callable[[], tuple[int, int]]:
@@ -218,7 +247,8 @@ def pdfium(documents: Sequence[Path], out: Path) -> Callable[[], tuple[int, int]
 TOOLS: dict[str, Callable[[Sequence[Path], Path], Callable[[], tuple[int, int]]]] = {
     "extract, one process": ours(1),
     "extract, all cores": ours(COUNT),
-    "limit": limit,
+    "limit": limit(1),
+    "limit, all cores": limit(COUNT),
     "usual script": usual_script,
     "pdfimages": pdfimages,
     "pypdf": pypdf,
@@ -310,7 +340,7 @@ def _measure(
     print(f"\n{name}: {len(documents)} documents, {sum(file.stat().st_size for file in documents) / 1e6:.1f} MB")
     for turn in range(repeat):
         for tool in tools:
-            if tool == "limit" and name != "jpeg":
+            if tool.startswith("limit") and name != "jpeg":
                 continue
             program = PROGRAMS.get(tool)
             if program and shutil.which(program) is None:
@@ -401,6 +431,9 @@ def _show(name: str, runs: dict[str, list[Run]], figures: dict[str, Any]) -> lis
         print(f"    {tool} / {other}: {found:.2f} (target {most:.2f}){of_processors}")
         if found > most:
             missed.append(f"{name}: {tool} / {other} is {found:.2f}, not {most:.2f}")
+    shared, alone = middle.get("limit, all cores"), middle.get("limit")
+    if shared and alone:
+        print(f"    limit, all cores / limit: {shared / alone:.2f}, which is what the other cores are worth here")
     for tool in (_ONE, _ALL):
         peak = max((run.peak_bytes for run in runs.get(tool, [])), default=0)
         if peak > MOST_BYTES:
