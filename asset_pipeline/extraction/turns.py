@@ -3,7 +3,7 @@
 A pipe holds one byte for each part of the document, and who reads a byte has that part to itself. So all are busy
 until the last page, whatever a page costs; how many pages there are need not be known before; and decoders need no word
 with each other. One that lies harms its own document alone: what nobody answered for is read again, and what two
-answered for counts once (``report``).
+answered for counts once (``reading``).
 """
 
 from __future__ import annotations
@@ -41,6 +41,10 @@ class Turns:
     def left(self) -> int:
         """How many turns nobody has taken."""
         return int.from_bytes(ioctl(self.descriptor, FIONREAD, bytes(4)), sys.byteorder)
+
+    def withdraw(self) -> None:
+        """Take all that are left, so that who reads stops soon."""
+        os.read(self.descriptor, PARTS)
 
 
 @contextmanager

@@ -208,7 +208,8 @@ def _run_uncaged(task: Task, engine: str, request: Request, engines: Mapping[str
 
 
 def _no_room() -> StorageError:
-    return StorageError("What was read cannot be written: the disk is full.", "Make room where the work folder is.")
+    full = "What was read cannot be written: the disk is full."
+    return StorageError(full, "Make room where the work folder or --out is.")
 
 
 def _unread(request: Request) -> Source:

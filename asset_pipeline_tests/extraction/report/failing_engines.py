@@ -68,3 +68,13 @@ class TakesNoTurns(CrashesOnCounting):
 
     def extract(self, request: Request) -> Extraction:
         return super().extract(replace(request, turns=None))
+
+
+class Waits(PypdfEngine):
+    """Reads its document only when told to, by a file in its folder."""
+
+    def extract(self, request: Request) -> Extraction:
+        (request.out / "waiting").touch()
+        while not (request.out / "go").exists():
+            time.sleep(0.01)
+        return super().extract(request)

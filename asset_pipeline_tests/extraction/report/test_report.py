@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
+import os
 import subprocess
 import sys
+import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
@@ -17,7 +21,7 @@ import asset_pipeline
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
 from asset_pipeline.extraction.pdf.engine import REVISION
-from asset_pipeline.extraction.report import merge
+from asset_pipeline.extraction.reading import merge
 from asset_pipeline.extraction.sandbox.line import start_zygote
 from asset_pipeline.extraction.turns import MOST_PAGES
 from asset_pipeline.model import Extraction, Page, Source, Status
@@ -201,6 +205,91 @@ def test_a_wrong_call_says_so(make_document: MakeDocument, tmp_path: Path) -> No
         asset_pipeline.extract(document, document)
     with pytest.raises(UsageError, match="no UTF-8"):
         asset_pipeline.extract(document.rename(tmp_path / "\udcff.pdf"), tmp_path / "out")
+
+
+@pytest.mark.parametrize("change", ["replaced", "removed", "cut", "appended to"])
+def test_a_file_that_is_changed_while_it_is_read_gives_no_report(
+    make_document: MakeDocument, tmp_path: Path, change: str
+) -> None:
+    """Decoders open it by its name, each for itself: they might have read two documents, and the digest be a third."""
+    document, other, out = make_document([10]), make_document([20], "other.pdf"), tmp_path / "out"
+
+    def interfere() -> None:
+        while not (waiting := list(out.glob(".reading-*/*/waiting"))):
+            time.sleep(0.01)
+        if change == "replaced":
+            other.replace(document)
+        elif change == "removed":
+            document.unlink()
+        else:
+            with document.open("r+b") as file:
+                file.truncate(document.stat().st_size + (7 if change == "appended to" else -7))
+        (waiting[0].parent / "go").touch()
+
+    with ThreadPoolExecutor(1) as aside, pytest.raises(UsageError, match="was changed while it was read"):
+        aside.submit(interfere)
+        asset_pipeline.extract(document, out, engine="Waits", workers=1)
+    assert list(out.iterdir()) == []
+
+
+def test_an_interrupt_waits_for_no_decoder(make_document: MakeDocument, tmp_path: Path) -> None:
+    script = (
+        "import os, pathlib, signal, sys, threading, time\n"
+        "import asset_pipeline\n"
+        "from asset_pipeline.extraction.engine import ENGINES\n"
+        "ENGINES['Waits'] = 'failing_engines:Waits'\n"
+        "document, out = map(pathlib.Path, sys.argv[1:])\n"
+        "def interrupt():\n"
+        "    while len(list(out.glob('.reading-*/*/waiting'))) < 2: time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "threading.Thread(target=interrupt).start()\n"
+        "try: asset_pipeline.extract(document, out, engine='Waits', workers=2)\n"
+        "except KeyboardInterrupt: print('interrupted', list(out.iterdir()))\n"
+    )
+    document = make_document([10, 20])
+    with document.open("ab") as file:
+        file.write(b"%" + b" " * 2_000_000)
+    arguments = [sys.executable, "-c", script, str(document), str(tmp_path / "out")]
+    # The deadline of a document is a minute.
+    ended = subprocess.run(arguments, capture_output=True, text=True, cwd=Path(__file__).parent, timeout=30)
+    assert ended.stdout.strip() == "interrupted []", ended.stderr
+
+
+def test_what_a_killed_reading_left_goes_with_the_next_and_what_another_reads_stays(
+    make_document: MakeDocument, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    left, used = out / ".reading-left", out / ".reading-used"
+    for folder in (left, used):
+        (folder / "1").mkdir(parents=True)
+        (folder / "1" / "picture.png").write_bytes(b"picture")
+    descriptor = os.open(used, os.O_RDONLY)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        asset_pipeline.extract(make_document([10]), out)
+    finally:
+        os.close(descriptor)
+    assert [entry for entry in out.iterdir() if entry.is_dir()] == [used]
+    assert (used / "1" / "picture.png").exists()
+
+
+def test_pictures_can_be_read_by_whom_the_report_can_be(make_document: MakeDocument, tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        asset_pipeline.extract(make_document([10, 20]), tmp_path / "out")
+    finally:
+        os.umask(before)
+    assert {entry.stat().st_mode & 0o777 for entry in (tmp_path / "out").iterdir()} == {0o640}
+
+
+def test_a_picture_that_cannot_be_put_in_its_place_is_told(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document([10])
+    (picture,) = asset_pipeline.extract(document, tmp_path / "out").pictures
+    (tmp_path / "out" / picture.file).unlink()
+    (tmp_path / "out" / picture.file).mkdir()
+    with pytest.raises(UsageError, match="cannot be written"):
+        asset_pipeline.extract(document, tmp_path / "out")
+    assert [entry.name for entry in (tmp_path / "out").iterdir()] == [picture.file]
 
 
 def test_odd_characters_of_a_name_are_no_obstacle(make_document: MakeDocument, tmp_path: Path) -> None:

@@ -54,5 +54,5 @@ def test_a_full_disk_is_told_as_such_and_no_picture_is_held_back_for_it(tmp_path
     command = [*namespace, sys.executable, "-c", _READ_ON_A_SMALL_DISK, str(document), str(disk), engine, how]
     ended = subprocess.run(command, cwd=Path(__file__).parents[3], capture_output=True, text=True)
     assert ended.returncode == 0, ended.stderr
-    full = "What was read cannot be written: the disk is full. Make room where the work folder is."
+    full = "What was read cannot be written: the disk is full. Make room where the work folder or --out is."
     assert json.loads(ended.stdout) == [[full, 0], [full, 0], [None, None]]
