@@ -24,12 +24,12 @@ def query(
 ) -> None:
     """Answer SQL over all archived months, and what is in the inbox; docs/catalogue.md lists the columns."""
     from asset_pipeline.archive.catalogue_query import ask
-    from asset_pipeline.cli.inbox import look_where_possible
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
 
     with open_installation(load_settings()) as inst:
-        answer = ask(inst, sql, look_where_possible(inst))
+        answer = ask(inst, sql, look_into_inbox(inst))
     rows = [dict(zip(answer.columns, row, strict=True)) for row in answer.rows]
     console.show(format_, [Sheet("Answer", answer.columns, rows)], rows)
     if format_ is Format.TABLE and not rows:

@@ -32,7 +32,7 @@ def gallery(
 ) -> None:
     """Print where the gallery of a month is, after bringing it up to date."""
     from asset_pipeline.archive.gallery.publish import publish_gallery
-    from asset_pipeline.cli.inbox import look_where_possible
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.cli.months import check_months
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
@@ -41,7 +41,7 @@ def gallery(
     settings = load_settings()
     check_months(settings, [month])
     with open_installation(settings) as inst:
-        look_where_possible(inst, month)
+        look_into_inbox(inst, month)
         publish_gallery(inst, month, lambda: open_previews(inst), anew=anew)
     typer.echo(gallery_address(settings, month))
 
@@ -83,12 +83,12 @@ def page(
     format_: Annotated[Format, typer.Option("--format", help="How to answer.")] = Format.TABLE,
 ) -> None:
     """Say what a page has to show, and why it has nothing: no picture, late, quarantined or decoration."""
-    from asset_pipeline.cli.inbox import look_where_possible
+    from asset_pipeline.cli.inbox import look_into_inbox
     from asset_pipeline.installation import open_installation
     from asset_pipeline.settings import load_settings
 
     with open_installation(load_settings()) as inst:
-        deferred = look_where_possible(inst)
+        deferred = look_into_inbox(inst)
         with inst.ledger.read() as conn:
             rows = _answers(conn, document, number, inst.policy.show_names, deferred)
     console.show(format_, [Sheet("Page", PAGE_COLUMNS, rows, ("label",))], rows)

@@ -19,26 +19,15 @@ if TYPE_CHECKING:
 def look_into_inbox(inst: Installation, month: str | None = None) -> dict[str, Deferral]:
     """Record what is in the inbox now (of ``month`` alone, when given); the deferred uploads by id.
 
-    Raises StorageError when the inbox is away.
+    What is asked is about the archive too: of an inbox that is away, said, the last look counts.
     """
+    from asset_pipeline.intake.deferral import deferrals
     from asset_pipeline.intake.inventory import take_inventory
 
     now = datetime.now(UTC)
-    take_inventory(inst, now, month)
-    return _deferrals(inst, now)
-
-
-def look_where_possible(inst: Installation, month: str | None = None) -> dict[str, Deferral]:
-    """As ``look_into_inbox``, for questions about the archive: of an inbox that is away, said, the last look counts."""
     try:
-        return look_into_inbox(inst, month)
+        take_inventory(inst, now, month)
     except StorageError as error:
         console.say(f"Note: {error.what} What is told of it is from the last look.")
-        return _deferrals(inst, datetime.now(UTC))
-
-
-def _deferrals(inst: Installation, now: datetime) -> dict[str, Deferral]:
-    from asset_pipeline.intake.deferral import deferrals
-
     with inst.ledger.read() as conn:
         return deferrals(inst, conn, now)

@@ -83,11 +83,17 @@ def test_an_inbox_that_is_away_keeps_nobody_from_asking_about_the_archive(comman
     assert command("page", "a.pdf", "1").status == 0
     inbox = place / ".asset_pipeline" / "inbox"
     inbox.rename(inbox.with_name("elsewhere"))
-    for asked in (("page", "a.pdf", "1"), ("catalogue", "query", "SELECT * FROM pages"), ("gallery", MONTH)):
+    for asked in (
+        *(("page", "a.pdf", "1"), ("catalogue", "query", "SELECT * FROM pages"), ("gallery", MONTH)),
+        ("status", MONTH),
+    ):
         ended = command(*asked, *(() if asked[0] == "gallery" else ("--format", "json")))
         assert ended.status == 0, ended.err
         assert "inbox" in ended.err and "from the last look" in ended.err
-        if asked[0] != "gallery":
+        if asked[0] == "status":
+            (row,) = json.loads(ended.out)["rows"]
+            assert (row["name"], row["state"]) == ("a.pdf", "waiting")
+        elif asked[0] != "gallery":
             (row,) = json.loads(ended.out)
             assert row["state"] == "late"
 
