@@ -1,14 +1,16 @@
 """Turns: the pages of one document, dealt out to the decoder processes that read it together.
 
-A pipe holds one byte for each part of the document, and who reads a byte has that part to itself. So all are busy
-until the last page, whatever a page costs; how many pages there are need not be known before; and decoders need no word
-with each other. One that lies harms its own document alone: what nobody answered for is read again, and what two
-answered for counts once (``reading``).
+A socket whose other end is closed holds one byte for each part of the document, and who reads a byte has that part to
+itself. So all are busy until the last page, whatever a page costs; how many pages there are need not be known before;
+and decoders need no word with each other. A socket and no pipe, which any of them could open anew for writing, to put
+turns back or to keep the others waiting. One that lies harms its own document alone: what nobody answered for is read
+again, and what two answered for counts once (``reading``).
 """
 
 from __future__ import annotations
 
 import os
+import socket
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -25,7 +27,7 @@ MOST_PAGES = 400
 
 @dataclass(frozen=True, slots=True)
 class Turns:
-    """The end of the pipe that turns are taken from."""
+    """The end of the socket that turns are taken from."""
 
     descriptor: int
 
@@ -50,13 +52,9 @@ class Turns:
 @contextmanager
 def deal() -> Iterator[Turns]:
     """Turns for the pages of one document, as long as the context lasts."""
-    taken, dealt = os.pipe()
-    try:
-        # All of them fit into the pipe, and its end is closed: nobody who takes one ever waits.
-        try:
-            os.write(dealt, bytes(range(PARTS)))
-        finally:
-            os.close(dealt)
-        yield Turns(taken)
-    finally:
-        os.close(taken)
+    taken, dealt = socket.socketpair()
+    with taken:
+        # All of them fit into the socket, and its end is closed: nobody who takes one ever waits.
+        with dealt:
+            dealt.sendall(bytes(range(PARTS)))
+        yield Turns(taken.fileno())

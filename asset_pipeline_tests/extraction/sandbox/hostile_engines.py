@@ -177,8 +177,11 @@ def _is_open(number: int) -> bool:
 
 
 def _takes_a_byte(number: int) -> bool:
+    """As it is, or opened anew for writing."""
     with suppress(OSError):
         return os.write(number, b"x") > 0
+    with suppress(OSError), open(f"/proc/self/fd/{number}", "wb", buffering=0) as anew:  # noqa: PTH123 - no path
+        return anew.write(b"x") > 0
     return False
 
 
