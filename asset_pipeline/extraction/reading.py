@@ -110,14 +110,22 @@ class Reading:
     def _read_range(self, pages: tuple[int, int]) -> list[Extraction]:
         first, last = pages
         try:
-            return [self._read_pages(first, last)]
+            part = self._read_pages(first, last)
+            answered = {page.page for page in part.pages}
+            # No honest decoder leaves one out that it was asked for: reading it again would give no better answer.
+            left_out = [] if part.outcome != "ok" else [page for page in range(first, last + 1) if page not in answered]
+            return [part, self._lost(left_out, Reason.DECODER_CRASHED)]
         except DecoderLost as lost:
             if lost.reason is Reason.DEADLINE_EXCEEDED:
                 raise
             if first == last:
-                page = Page(page=first, drawn=None, reason=lost.reason)
-                return [self._report().model_copy(update={"pages": [page]})]
+                return [self._lost([first], lost.reason)]
         return [part for page in range(first, last + 1) for part in self._read_range((page, page))]
+
+    def _lost(self, pages: Iterable[int], reason: Reason) -> Extraction:
+        """``pages`` without their pictures."""
+        unread = [Page(page=page, drawn=None, reason=reason) for page in pages]
+        return self._report().model_copy(update={"pages": unread})
 
     def _read_pages(self, first: int, last: int | None, turns: Turns | None = None) -> Extraction:
         left = self.deadline - time.monotonic()
@@ -153,12 +161,14 @@ class Reading:
 def merge(parts: Iterable[Extraction], whole: Extraction) -> Extraction:
     """One report of parts: pages in order with repeats collapsed, each page and file once, the highest memory.
 
-    ``whole`` gives what does not differ between parts. Files are in the order in which rows name them.
+    ``whole`` gives what does not differ between parts, and how many pages there are. Files are in the order in which
+    rows name them.
     """
     answered: dict[int, Page] = {}
     gallery, highest = Gallery(), 0
     for part in parts:
-        answered |= {page.page: page for page in part.pages if page.page not in answered}
+        new = (page for page in part.pages if page.page not in answered and page.page <= (whole.source.pages or 0))
+        answered |= {page.page: page for page in new}
         highest = max(highest, part.peak_rss_bytes)
         for picture in part.pictures:
             gallery.add(picture)

@@ -12,6 +12,7 @@ from asset_pipeline.extraction.pypdf import PypdfEngine
 from asset_pipeline.model import Extraction, Page
 
 BAD_PAGE = 3
+LEFT_OUT = 12
 
 
 class _FailsOnPage3(PypdfEngine):
@@ -68,6 +69,27 @@ class TakesNoTurns(CrashesOnCounting):
 
     def extract(self, request: Request) -> Extraction:
         return super().extract(replace(request, turns=None))
+
+
+class LeavesPageOut(CrashesOnCounting):
+    """Answers for all pages but one, whoever asks."""
+
+    def extract(self, request: Request) -> Extraction:
+        extraction = super().extract(request)
+        return extraction.model_copy(update={"pages": [row for row in extraction.pages if row.page != LEFT_OUT]})
+
+
+class CountsMorePages(CrashesOnCounting):
+    """Where it takes turns, it answers for a page behind the last as well; the first to be asked knows how many."""
+
+    def extract(self, request: Request) -> Extraction:
+        extraction = super().extract(request)
+        if request.turns is None:
+            return extraction
+        pages = (extraction.source.pages or 0) + 1
+        source = extraction.source.model_copy(update={"pages": pages})
+        behind = [*extraction.pages, Page(page=pages, drawn=0)]
+        return extraction.model_copy(update={"source": source, "pages": behind})
 
 
 class Waits(PypdfEngine):

@@ -108,6 +108,22 @@ def test_pages_for_which_nobody_answered_are_read_again(
     assert written == {"report.json", *(picture.file for picture in kept.pictures)}
 
 
+def test_a_page_that_every_decoder_leaves_out_carries_a_reason(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document(list(range(30)))
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine="LeavesPageOut", workers=2)
+    assert (extraction.outcome, account.unaccounted(extraction.pages, 30)) == ("ok", [])
+    unread = {page.page: page.reason for page in extraction.pages if page.drawn is None}
+    assert unread == {12: Reason.DECODER_CRASHED}
+    assert len(extraction.pictures) == 29
+
+
+def test_a_report_has_no_page_that_the_document_has_not(make_document: MakeDocument, tmp_path: Path) -> None:
+    document = make_document(list(range(30)))
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine="CountsMorePages", workers=2)
+    assert (extraction.outcome, extraction.source.pages) == ("ok", 30)
+    assert [page.page for page in extraction.pages] == list(range(1, 31))
+
+
 def test_a_decoder_is_followed_by_another_once_it_has_read_its_share(
     make_document: MakeDocument, tmp_path: Path
 ) -> None:
