@@ -10,13 +10,14 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from pathlib import Path
 from tempfile import mkdtemp
 
 from asset_pipeline import account
 from asset_pipeline.errors import StorageError
+from asset_pipeline.extraction.allowance import Allowance
 from asset_pipeline.extraction.engine import Request, made_by
 from asset_pipeline.extraction.rows import Gallery
 from asset_pipeline.extraction.sandbox.lost import DecoderLost
@@ -42,12 +43,14 @@ class Reading:
     engine: str
     request: Request
     source: Source
-    deadline: float = 0.0
+    allowance: Allowance = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.allowance = Allowance(self.request.policy.limits.document_seconds)
 
     def read(self, workers: int) -> Extraction:
         """The whole report, of ``workers`` decoders at once. Raises StorageError where there is no room for it."""
         began = time.monotonic()
-        self.deadline = began + self.request.policy.limits.document_seconds
         try:
             parts = self._read_together(workers) or [self._inspect()]
             self.source = next((part.source for part in parts if part.source.pages), parts[0].source)
@@ -94,7 +97,8 @@ class Reading:
 
     def _inspect(self) -> Extraction:
         """The document without its pages, as nobody answered for any."""
-        inspection = self.pool.inspect(self.engine, self.request)
+        with self.allowance.decoder() as begin:
+            inspection = self.pool.inspect(self.engine, self.request, seconds=begin)
         self.source = inspection.source
         return self._report(inspection.outcome)
 
@@ -128,15 +132,13 @@ class Reading:
         return self._report().model_copy(update={"pages": unread})
 
     def _read_pages(self, first: int, last: int | None, turns: Turns | None = None) -> Extraction:
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            raise DecoderLost(Reason.DEADLINE_EXCEEDED)
         try:
             out = Path(mkdtemp(dir=self.request.out))
         except OSError as error:
             raise StorageError(f"What is read cannot be written ({error.strerror}).", "Name another folder.") from None
         request = replace(self.request, out=out, first=first, last=last, turns=turns)
-        return self.pool.extract(self.engine, request, seconds=left)
+        with self.allowance.decoder() as begin:
+            return self.pool.extract(self.engine, request, seconds=begin)
 
     @contextmanager
     def _callers(self, workers: int, turns: Turns | None = None) -> Iterator[ThreadPoolExecutor]:
@@ -145,7 +147,7 @@ class Reading:
             try:
                 yield callers
             except BaseException:
-                self.deadline = 0.0
+                self.allowance.forfeit()
                 if turns is not None:
                     turns.withdraw()
                 if self.own:

@@ -10,7 +10,7 @@ import itertools
 import logging
 import signal
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import TimeoutError as FutureTimeout
 from dataclasses import replace
 from types import TracebackType
@@ -99,13 +99,15 @@ class DecoderPool:
         told = line.ready().versions if line is not None and self._caged else {}
         return told.get(engine) or version_of(load_engine(engine))
 
-    def inspect(self, engine: str, request: Request) -> Inspection:
-        """Open the document and count its pages; ``request.out`` is empty afterwards.
+    def inspect(
+        self, engine: str, request: Request, *, seconds: float | Callable[[], float] | None = None
+    ) -> Inspection:
+        """Open the document and count its pages; ``request.out`` is empty afterwards. ``seconds``: see ``extract``.
 
         Raises DecoderLost, StorageError where there is no room for the answer.
         """
         try:
-            self._run("inspect", engine, request, self._policy.limits.document_seconds)
+            self._run("inspect", engine, request, seconds)
             return answers.read_inspection(request)
         except (DecoderLost, StorageError):
             answers.clear(request.out)
@@ -115,16 +117,18 @@ class DecoderPool:
             answers.clear(request.out)
             return Inspection(source=_unread(request), outcome=failure.reason)
 
-    def extract(self, engine: str, request: Request, *, seconds: float | None = None) -> Extraction:
+    def extract(
+        self, engine: str, request: Request, *, seconds: float | Callable[[], float] | None = None
+    ) -> Extraction:
         """Read the pages; ``request.out`` then holds the answer's files.
 
         Raises DecoderLost, StorageError where there is no room for them; ``request.out`` is empty then.
 
-        ``seconds`` shortens the policy's deadline, for a caller that has spent some of it.
+        ``seconds`` shortens the policy's deadline, for a caller that has spent some of it; a function is asked when
+        there is room for the decoder.
         """
-        allowed = self._policy.limits.document_seconds
         try:
-            peak = self._run("extract", engine, request, allowed if seconds is None else min(seconds, allowed))
+            peak = self._run("extract", engine, request, seconds)
             return answers.read_extraction(request).model_copy(update={"peak_rss_bytes": peak})
         except (DecoderLost, StorageError):
             answers.clear(request.out)
@@ -134,13 +138,14 @@ class DecoderPool:
             answers.clear(request.out)
             return Extraction(source=_unread(request), outcome=failure.reason, extractor_version=engine)
 
-    def _run(self, task: Task, engine: str, request: Request, seconds: float) -> int:
+    def _run(self, task: Task, engine: str, request: Request, asked: float | Callable[[], float] | None) -> int:
         """Wait until the decoder has answered; its highest resident memory in bytes. Raises DecoderLost."""
         limits = self._policy.limits
         located = replace(request, document=request.document.absolute(), out=request.out.absolute())
         if not self._caged:
             return _run_uncaged(task, engine, located, self._engines)
         with self._slots:
+            seconds = self._seconds(asked)
             order = Order(
                 number=next(self._numbers),
                 task=task,
@@ -160,6 +165,14 @@ class DecoderPool:
             except FutureTimeout:
                 line.close()
                 raise DecoderLost(Reason.DEADLINE_EXCEEDED, "the zygote does not answer") from None
+
+    def _seconds(self, asked: float | Callable[[], float] | None) -> float:
+        """What a decoder that begins now has. Raises DecoderLost where that is nothing."""
+        allowed = self._policy.limits.document_seconds
+        seconds = allowed if asked is None else min(asked() if callable(asked) else asked, allowed)
+        if seconds <= 0:
+            raise DecoderLost(Reason.DEADLINE_EXCEEDED)
+        return seconds
 
     def _open_line(self) -> ZygoteLine:
         with self._lock:

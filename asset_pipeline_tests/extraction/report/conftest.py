@@ -18,6 +18,7 @@ def failing_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(Path(__file__).parent))
     for name in (
         *("CrashesOnPage3", "HungryOnPage3", "HangsOnPage3", "CrashesOnCounting", "CrashesOnOpening"),
+        *("Hangs", "HangsOnCounting", "Dawdles"),
         *("KeepsTurns", "TakesNoTurns", "LeavesPageOut", "CountsMorePages", "Waits"),
     ):
         monkeypatch.setitem(ENGINES, name, f"failing_engines:{name}")

@@ -56,6 +56,32 @@ class CrashesOnOpening(CrashesOnCounting):
         os.abort()
 
 
+class Hangs(PypdfEngine):
+    def extract(self, request: Request) -> Extraction:
+        time.sleep(60)
+        return super().extract(request)
+
+
+class HangsOnCounting(PypdfEngine):
+    """Half of a document's time of two seconds is over when it crashes."""
+
+    def inspect(self, request: Request) -> Inspection:
+        time.sleep(60)
+        return super().inspect(request)
+
+    def extract(self, request: Request) -> Extraction:
+        time.sleep(1)
+        os.abort()
+
+
+class Dawdles(PypdfEngine):
+    """Takes two fifths of a second for whatever it reads."""
+
+    def extract(self, request: Request) -> Extraction:
+        time.sleep(0.4)
+        return super().extract(request)
+
+
 class KeepsTurns(CrashesOnCounting):
     """Takes all turns and answers for none of these pages; reads honestly where there are no turns."""
 
