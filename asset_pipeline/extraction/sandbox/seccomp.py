@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ctypes
 import errno
+import fcntl
 import os
 import struct
 from collections.abc import Iterable
@@ -28,7 +29,7 @@ ALLOWED: dict[str, tuple[int | None, int | None]] = {
     "read": (0, 63), "write": (1, 64), "readv": (19, 65), "writev": (20, 66), "pread64": (17, 67),
     "pwrite64": (18, 68), "open": (2, None), "openat": (257, 56), "creat": (85, None), "close": (3, 57),
     "close_range": (436, 436), "lseek": (8, 62), "dup": (32, 23), "dup2": (33, None), "dup3": (292, 24),
-    "pipe": (22, None), "pipe2": (293, 59), "fcntl": (72, 25), "flock": (73, 32), "fsync": (74, 82),
+    "pipe": (22, None), "pipe2": (293, 59), "flock": (73, 32), "fsync": (74, 82),
     "fdatasync": (75, 83), "ftruncate": (77, 46), "truncate": (76, 45), "fallocate": (285, 47),
     "fadvise64": (221, 223), "sendfile": (40, 71), "copy_file_range": (326, 285), "select": (23, None),
     "pselect6": (270, 72), "poll": (7, None), "ppoll": (271, 73), "stat": (4, None), "fstat": (5, 80),
@@ -75,11 +76,19 @@ class _Call:
 _CLONE_THREAD = 0x10000
 _TCGETS, _FIOCLEX, _FIONCLEX = 0x5401, 0x5451, 0x5450
 
+# What a descriptor is and locks of files, by the same numbers on both machines. Not who is told of what comes over it
+# (F_SETOWN, F_SETSIG): that is a way to have the kernel end another process.
+_FCNTL = (
+    *(fcntl.F_DUPFD, fcntl.F_DUPFD_CLOEXEC, fcntl.F_GETFD, fcntl.F_SETFD, fcntl.F_GETFL, fcntl.F_SETFL),
+    *(fcntl.F_GETLK, fcntl.F_SETLK, fcntl.F_SETLKW),
+)
+
 _CONDITIONAL = (
     # A thread of its own, never a process. clone3 hides its flags from a filter: glibc then takes clone.
     _Call((56, 220), _Argument(0, (_CLONE_THREAD,), has=True), errno.EPERM),
     _Call((302, 261), _Argument(2, (0,)), errno.EPERM),  # prlimit64: reading limits, not setting them
     _Call((16, 29), _Argument(1, (_TCGETS, _FIOCLEX, _FIONCLEX)), errno.ENOTTY),  # ioctl
+    _Call((72, 25), _Argument(1, _FCNTL), errno.EINVAL),  # fcntl
 )
 
 # Filter code: see linux/filter.h and linux/seccomp.h.

@@ -6,6 +6,7 @@ Every try is a function that returns what it got, or raises. The request's passw
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import mmap
 import os
 import resource
@@ -113,6 +114,15 @@ def _signal(pid: Callable[[], int]) -> Callable[[Request], object]:
     return lambda request: os.kill(pid(), signal.SIGKILL)
 
 
+def _signal_by_descriptor(request: Request) -> object:
+    """Through a pipe of its own: the kernel tells its owner that there is something to read."""
+    reading, writing = os.pipe()
+    fcntl.fcntl(reading, fcntl.F_SETOWN, os.getppid())
+    fcntl.fcntl(reading, fcntl.F_SETSIG, signal.SIGKILL)
+    fcntl.fcntl(reading, fcntl.F_SETFL, os.O_ASYNC)
+    return os.write(writing, b"x")
+
+
 def _session(request: Request) -> object:
     return os.setsid()
 
@@ -198,6 +208,7 @@ FORBIDDEN: dict[str, Callable[[Request], object]] = {
     "fork past the library": _fork_raw,
     "kill its parent": _signal(os.getppid),
     "kill everything": _signal(lambda: -1),
+    "have the kernel kill its parent": _signal_by_descriptor,
     "leave its session": _session,
     "join its parent's group": _group,
     "outlive its parent": _outlive,
