@@ -22,7 +22,7 @@ from asset_pipeline.extraction.engine import Request, made_by
 from asset_pipeline.extraction.rows import Gallery
 from asset_pipeline.extraction.sandbox.lost import DecoderLost
 from asset_pipeline.extraction.sandbox.pool import DecoderPool
-from asset_pipeline.extraction.turns import Turns, deal
+from asset_pipeline.extraction.turns import MOST_PAGES, Turns, deal
 from asset_pipeline.model import Extraction, Page, Source, Timings
 from asset_pipeline.reasons import Reason
 
@@ -44,6 +44,7 @@ class Reading:
     request: Request
     source: Source
     allowance: Allowance = field(init=False)
+    _answered: set[int] = field(default_factory=set)
 
     def __post_init__(self) -> None:
         self.allowance = Allowance(self.request.policy.limits.document_seconds)
@@ -83,11 +84,22 @@ class Reading:
             return []
 
     def _take_turns(self, turns: Turns, first: int) -> list[Extraction]:
-        """What one decoder after the other answered, until there are no turns or they cannot be taken."""
+        """What one decoder after the other answered, until there are no turns or they cannot be taken.
+
+        None comes after one that answered for pages of others, or for less than its share where turns are left: it is
+        not honest, and what all of them may answer would fill the memory of this process.
+        """
         parts: list[Extraction] = []
         while left := turns.left():
             try:
-                parts.append(self._read_pages(first, None, turns))
+                part = self._read_pages(first, None, turns)
+                pages = {page.page for page in part.pages}
+                if pages & self._answered:
+                    break
+                self._answered |= pages
+                parts.append(part)
+                if len(pages) < MOST_PAGES:
+                    break
             except DecoderLost as lost:
                 if lost.reason is Reason.DEADLINE_EXCEEDED:
                     raise

@@ -19,7 +19,8 @@ def failing_engines(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in (
         *("CrashesOnPage3", "HungryOnPage3", "HangsOnPage3", "CrashesOnCounting", "CrashesOnOpening"),
         *("Hangs", "HangsOnCounting", "Dawdles"),
-        *("KeepsTurns", "TakesNoTurns", "LeavesPageOut", "CountsMorePages", "Waits"),
+        *("KeepsTurns", "TakesNoTurns", "TakesOneTurn", "TakesOneTurnForAll"),
+        *("LeavesPageOut", "CountsMorePages", "Waits"),
     ):
         monkeypatch.setitem(ENGINES, name, f"failing_engines:{name}")
 

@@ -97,6 +97,24 @@ class TakesNoTurns(CrashesOnCounting):
         return super().extract(replace(request, turns=None))
 
 
+class TakesOneTurn(CrashesOnCounting):
+    """Leaves the other turns, and answers for the first page."""
+
+    def extract(self, request: Request) -> Extraction:
+        if request.turns is not None:
+            os.read(request.turns.descriptor, 1)
+        return super().extract(replace(request, turns=None, last=request.last or request.first))
+
+
+class TakesOneTurnForAll(CrashesOnCounting):
+    """Leaves the other turns, and answers for all pages all the same."""
+
+    def extract(self, request: Request) -> Extraction:
+        if request.turns is not None:
+            os.read(request.turns.descriptor, 1)
+        return super().extract(replace(request, turns=None))
+
+
 class LeavesPageOut(CrashesOnCounting):
     """Answers for all pages but one, whoever asks."""
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pikepdf
 import pytest
@@ -20,9 +21,11 @@ import pytest
 import asset_pipeline
 from asset_pipeline import account
 from asset_pipeline.errors import UsageError
+from asset_pipeline.extraction.engine import ENGINES, Request
 from asset_pipeline.extraction.pdf.engine import REVISION
 from asset_pipeline.extraction.reading import merge
 from asset_pipeline.extraction.sandbox.line import start_zygote
+from asset_pipeline.extraction.sandbox.pool import DecoderPool
 from asset_pipeline.extraction.turns import MOST_PAGES
 from asset_pipeline.model import Extraction, Page, Source, Status
 from asset_pipeline.policy import Limits, Policy
@@ -106,6 +109,26 @@ def test_pages_for_which_nobody_answered_are_read_again(
     assert (kept.pages, kept.pictures) == (one.pages, one.pictures)
     written = {entry.name for entry in (tmp_path / "kept").iterdir()}
     assert written == {"report.json", *(picture.file for picture in kept.pictures)}
+
+
+@pytest.mark.parametrize("engine", ["TakesOneTurn", "TakesOneTurnForAll"])
+def test_decoders_that_take_turns_one_by_one_do_not_fill_memory_with_their_answers(
+    make_document: MakeDocument, tmp_path: Path, engine: str
+) -> None:
+    asked = []
+
+    class Counting(DecoderPool):
+        def extract(self, engine: str, request: Request, **how: Any) -> Extraction:
+            asked.append(request.turns is not None)
+            return super().extract(engine, request, **how)
+
+    pages = MOST_PAGES + 20
+    document = make_document([number % 3 for number in range(pages)])
+    with Counting(2, Policy(), engines=dict(ENGINES), warm=()) as pool:
+        extraction = asset_pipeline.extract(document, tmp_path / "out", engine=engine, workers=2, pool=pool)
+    assert (extraction.outcome, account.unaccounted(extraction.pages, pages)) == ("ok", [])
+    assert [page.drawn for page in extraction.pages] == [1] * pages
+    assert sum(asked) <= 4
 
 
 def test_a_page_that_every_decoder_leaves_out_carries_a_reason(make_document: MakeDocument, tmp_path: Path) -> None:
