@@ -7,9 +7,11 @@ end is missing is refused, since pages would be missing without a word.
 
 from __future__ import annotations
 
+import io
 import mmap
 import os
 import re
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -32,6 +34,12 @@ Encrypted = Literal["none", "owner_only", "user"]
 _TAIL_BYTES = 1024
 # The offset of the index stands behind all the rest, and a writer that leaves the last marker out has written it.
 _END = re.compile(rb"%%EOF|startxref\s+\d{1,18}\s")
+_START = re.compile(rb"startxref\s+(\d{1,18})\s")
+_INDEX = re.compile(rb"\s*(?:xref\b|\d{1,10}\s+\d{1,5}\s+obj\b)")
+_FROM_ONE = re.compile(rb"\s*xref\s+0*[1-9]\d{0,9}\s+\d{1,10}\s+0{10}\s+65535\s+f")
+_REBUILT = "reconstruct"
+"""What qpdf's warnings say where it had to guess the index."""
+
 _LINEAR_LENGTH = re.compile(rb"/Linearized.{0,200}?/L\s+(\d{1,18})", re.DOTALL)
 # One damaged object should not end a content stream that viewers go on reading (qpdf's default is 15).
 _PARSER_ERRORS = 10_000
@@ -87,10 +95,10 @@ def open_document(request: Request) -> Iterator[OpenDocument]:
     limit_qpdf(request.policy.limits)
     _check_signature(request)
     dropped: frozenset[Key] | None = None
-    pdf, encrypted = _open(request)
+    pdf, encrypted, warnings = _open(request)
     with pdf:
         try:
-            pages, gaps = _count_pages(pdf, request)
+            pages, gaps = _count_pages(pdf, request, warnings)
         except _PagesLeftOutError as left_out:
             dropped = left_out.objects
         else:
@@ -98,7 +106,7 @@ def open_document(request: Request) -> Iterator[OpenDocument]:
     if dropped is not None:
         with _open(request)[0] as pdf:
             places = keep_places(pdf, dropped, request.policy.limits.pages)
-            pages, gaps = _count_pages(pdf, request, whole=False)
+            pages, gaps = _count_pages(pdf, request, warnings, whole=False)
             lost = frozenset(number for number, page in enumerate(pdf.pages, start=1) if page.objgen in places)
             if len(lost) == pages:
                 raise Refusal(Reason.STRUCTURE_TOO_DEEP)
@@ -128,30 +136,78 @@ def _check_signature(request: Request) -> None:
         raise Refusal(reason)
 
 
-def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
+def _open(request: Request) -> tuple[pikepdf.Pdf, Encrypted, list[str]]:
+    """The document, how it is encrypted, and what qpdf said of it so far."""
     try:
-        return _open_with_password(request)
+        pdf, encrypted = _open_with_password(request)
     except pikepdf.PikepdfError:
+        again = _open_without_index(request) if _counts_from_one(request.document) else None
+        if again is not None:
+            return again
         too_deep = _nests_too_deep(request.document)
         raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document)) from None
+    warnings = [str(warning) for warning in pdf.get_warnings()]
+    if any(_REBUILT in warning for warning in warnings) and _INDEX.match(_index_of(request.document)):
+        again = _open_without_index(request)
+        if again is not None:
+            pdf.close()
+            return again
+    return pdf, encrypted, warnings
 
 
-def _open_with_password(request: Request) -> tuple[pikepdf.Pdf, Encrypted]:
+def _open_without_index(request: Request) -> tuple[pikepdf.Pdf, Encrypted, list[str]] | None:
+    """The document with its index looked for by qpdf from the start; None where it does not open that way.
+
+    An index that reads well and is wrong qpdf finds out on the way, and then knows no object that it leaves out.
+    """
+    content = io.BytesIO()
+    with request.document.open("rb") as file:
+        shutil.copyfileobj(file, content)  # piece by piece: never the whole twice
+    tail = max(0, content.tell() - 2 * _TAIL_BYTES)
+    content.seek(tail)
+    end = content.read().replace(b"startxref", b"_" * len(b"startxref"))
+    content.seek(tail)
+    content.write(end)
+    try:
+        pdf, encrypted = _open_with_password(request, content)
+    except pikepdf.PikepdfError:
+        return None
+    return pdf, encrypted, [str(warning) for warning in pdf.get_warnings()]
+
+
+def _counts_from_one(document: Path) -> bool:
+    """Whether the index calls its first entry, which is that of object 0, by a higher number: a known fault."""
+    return _FROM_ONE.match(_index_of(document)) is not None
+
+
+def _index_of(document: Path) -> bytes:
+    """The beginning of the index, where the end of the file says that it is."""
+    with document.open("rb") as file:
+        start = max(0, file.read(HEAD).find(b"%PDF-"))
+        file.seek(max(0, file.seek(0, os.SEEK_END) - _TAIL_BYTES))
+        said = _START.findall(file.read())
+        if not said:
+            return b""
+        file.seek(start + int(said[-1]))
+        return file.read(_TAIL_BYTES)
+
+
+def _open_with_password(request: Request, content: io.BytesIO | None = None) -> tuple[pikepdf.Pdf, Encrypted]:
     """The empty password first: with it, anybody may read, whatever an owner password forbids to change."""
     try:
-        pdf = pikepdf.open(request.document, **_AS_IT_IS)
+        pdf = pikepdf.open(content or request.document, **_AS_IT_IS)
     except pikepdf.PasswordError:
         if request.password is None:
             raise NeedsPassword from None
     else:
         return pdf, "owner_only" if pdf.is_encrypted else "none"
     try:
-        return pikepdf.open(request.document, password=request.password, **_AS_IT_IS), "user"
+        return pikepdf.open(content or request.document, password=request.password, **_AS_IT_IS), "user"
     except pikepdf.PasswordError:
         raise NeedsPassword from None
 
 
-def _count_pages(pdf: pikepdf.Pdf, request: Request, *, whole: bool = True) -> tuple[int, bool]:
+def _count_pages(pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: bool = True) -> tuple[int, bool]:
     """Pages of ``pdf``, and whether an object is nested too deep to be read.
 
     Raises Refusal, and where the document must be ``whole`` _PagesLeftOutError.
@@ -170,7 +226,7 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request, *, whole: bool = True) -> t
             raise _PagesLeftOutError(frozenset()) from None
         known = next((reason for phrase, reason in _PAGE_TREE_FAULTS.items() if phrase in words), None)
         raise Refusal(known or _unreadable(request.document)) from None
-    warnings = [str(warning) for warning in pdf.get_warnings()]
+    warnings = said + [str(warning) for warning in pdf.get_warnings()]
     if whole and (dropped := left_out(warnings)):
         raise _PagesLeftOutError(dropped)
     too_deep = any(TOO_DEEP in warning for warning in warnings)  # of all objects, which were counted
@@ -212,7 +268,7 @@ def _is_cut_off(warnings: list[str], document: Path) -> bool:
     What it then finds is a part: later pages and their pictures would be missing without a word. A file
     whose index alone is damaged still has its end, and is read.
     """
-    if not any("reconstruct" in warning for warning in warnings) or not _end_is_missing(document):
+    if not any(_REBUILT in warning for warning in warnings) or not _end_is_missing(document):
         return False
     if any("Pages tree includes non-dictionary" in warning for warning in warnings):
         return True

@@ -83,6 +83,36 @@ def test_a_document_that_lost_its_index_is_recovered(make_request: MakeRequest, 
         assert document.pages == 3
 
 
+INDEXED = (
+    b"%PDF-1.4\n1 0 obj\n<</Type/Catalog/Pages 2 0 R>>\nendobj\n"
+    b"2 0 obj\n<</Type/Pages/Kids[3 0 R]/Count 1>>\nendobj\n"
+    b"3 0 obj\n<</Type/Page/Parent 2 0 R/MediaBox[0 0 9 9]/Contents 4 0 R>>\nendobj\n"
+    b"4 0 obj\n<</Length 1>>\nstream\nn\nendstream\nendobj\n"
+)
+
+
+def _with_index(first: int, skipped: int) -> bytes:
+    """A document whose index numbers its entries from ``first``, the leading ``skipped`` ones left out."""
+    entries = [b"0000000000 65535 f \n"]
+    entries += [b"%010d 00000 n \n" % INDEXED.index(b"%d 0 obj" % number) for number in range(1, 5)]
+    kept = entries[skipped:]
+    return (
+        INDEXED
+        + b"xref\n%d %d\n" % (first, len(kept))
+        + b"".join(kept)
+        + b"trailer\n<</Size 5/Root 1 0 R>>\nstartxref\n%d\n%%%%EOF\n" % len(INDEXED)
+    )
+
+
+@pytest.mark.parametrize(("first", "skipped"), [(0, 0), (1, 0), (2, 0), (0, 1)])
+def test_an_index_that_counts_from_the_wrong_number_hides_no_object(
+    make_request: MakeRequest, first: int, skipped: int
+) -> None:
+    with open_document(make_request(_with_index(first, skipped))) as document:
+        assert document.pages == 1
+        assert document.pdf.pages[0].obj.Contents.read_raw_bytes() == b"n"
+
+
 @pytest.mark.parametrize("end", [b"", b"%%EO", b"%EOF\n"])
 def test_a_document_whose_end_marker_alone_is_missing_is_recovered(
     make_request: MakeRequest, tmp_path: Path, end: bytes
