@@ -24,7 +24,7 @@ from pikepdf.settings import set_qpdf_limits
 from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.engine import Request
 from asset_pipeline.extraction.pdf.lost_pages import TOO_DEEP, keep_places, left_out
-from asset_pipeline.extraction.pdf.resources import Key, entry
+from asset_pipeline.extraction.pdf.resources import Key, entry, is_name
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.documents import HEAD, PDF, judge, read_signature
@@ -216,6 +216,7 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: 
     size = pdf.trailer.get("/Size")  # said by the index: asked first, because counting builds them all
     if (isinstance(size, int) and size - 1 > limits.objects) or len(pdf.objects) > limits.objects:
         raise Refusal(Reason.OBJECT_BUDGET_EXCEEDED)
+    _wrap_lone_page(pdf)
     if _has_leaves_beyond(pdf, limits.pages):
         raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
     try:
@@ -237,6 +238,14 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: 
     if _is_cut_off(warnings, request.document):
         raise Refusal(Reason.TRUNCATED_DOCUMENT)
     return pages, too_deep
+
+
+def _wrap_lone_page(pdf: pikepdf.Pdf) -> None:
+    """Give a page that stands where the page tree belongs a tree of its own: viewers show it, qpdf lists none."""
+    page = entry(pdf.Root, "/Pages")
+    if is_name(entry(page, "/Type"), "/Page") and entry(page, "/Kids") is None:
+        tree = pikepdf.Dictionary(Type=pikepdf.Name.Pages, Kids=[page], Count=1)
+        pdf.Root["/Pages"] = pdf.make_indirect(tree)
 
 
 def _has_leaves_beyond(pdf: pikepdf.Pdf, most: int) -> bool:

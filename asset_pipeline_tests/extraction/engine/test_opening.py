@@ -113,6 +113,12 @@ def test_an_index_that_counts_from_the_wrong_number_hides_no_object(
         assert document.pdf.pages[0].obj.Contents.read_raw_bytes() == b"n"
 
 
+def test_a_page_that_stands_where_the_page_tree_belongs_is_the_only_one(make_request: MakeRequest) -> None:
+    tree, page = b"<</Type/Pages/Kids[3 0 R]/Count 1>>", b"<</Type/Page/MediaBox[0 0 9 9]>>"
+    with open_document(make_request(_with_index(0, 0).replace(tree, page.ljust(len(tree))))) as document:
+        assert document.pages == 1
+
+
 @pytest.mark.parametrize("end", [b"", b"%%EO", b"%EOF\n"])
 def test_a_document_whose_end_marker_alone_is_missing_is_recovered(
     make_request: MakeRequest, tmp_path: Path, end: bytes
