@@ -22,13 +22,13 @@ _SHORTEST_HEADER = 11
 
 
 def check_jbig2(data: bytes, limits: Limits, *, globals_: bool = False) -> None:
-    """Follow all segments; a picture has a page of allowed size and at least one region on it."""
+    """Follow all segments; a picture has a page of allowed size, and a region on it or an end that leaves it blank."""
     if not data:
         raise Refusal(Reason.TRUNCATED_STREAM)
     if data.startswith(b"\x97JB2"):
         raise Refusal(Reason.SIGNATURE_MISMATCH, "a JBIG2 file, not an embedded stream")
     at = segments = 0
-    page = region = False
+    page = region = ended = False
     while at < len(data):
         if region and len(data) - at < _SHORTEST_HEADER:
             break  # padding behind the last segment
@@ -37,6 +37,7 @@ def check_jbig2(data: bytes, limits: Limits, *, globals_: bool = False) -> None:
             raise Refusal(Reason.MALFORMED_STREAM, "segments")
         kind, body, length = _read_header(data, at)
         if kind in (_END_OF_PAGE, _END_OF_FILE):
+            ended = True
             break
         if length == _UNKNOWN:
             if kind not in _GENERIC:
@@ -53,7 +54,7 @@ def check_jbig2(data: bytes, limits: Limits, *, globals_: bool = False) -> None:
             region = True
             _check_region(data, body, limits)
         at = body + length
-    if not globals_ and not (page and region):
+    if not globals_ and not (page and (region or ended)):
         raise Refusal(Reason.TRUNCATED_STREAM if page or not segments else Reason.MALFORMED_STREAM)
 
 

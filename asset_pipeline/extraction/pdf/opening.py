@@ -19,7 +19,7 @@ from asset_pipeline.extraction.pdf.isolate import decode_stream
 from asset_pipeline.extraction.pdf.jpeg import decode_jpeg
 from asset_pipeline.extraction.pdf.jpx import decode_jpx
 from asset_pipeline.extraction.pdf.samples import Codes, row_bytes, unpack
-from asset_pipeline.extraction.pdf.streams import Stored, expand_samples, open_stream
+from asset_pipeline.extraction.pdf.streams import Stored, expand_samples, is_empty, open_stream
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 from asset_pipeline.validation.jbig2 import check_jbig2
@@ -189,7 +189,7 @@ def _decode_jbig2(opened: Opened) -> Codes:
 def _jbig2_globals(opened: Opened, limits: Limits) -> bytes | None:
     parms = opened.stored.codec.parms if opened.stored.codec else None
     shared = parms.get("/JBIG2Globals") if parms is not None else None
-    if not isinstance(shared, pikepdf.Stream):
+    if not isinstance(shared, pikepdf.Stream) or is_empty(shared):
         return None
     stored = open_stream(shared, limits)
     if stored.codec is not None:

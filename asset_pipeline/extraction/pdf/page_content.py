@@ -13,7 +13,7 @@ import pikepdf
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.pdf.expand import Expanded
-from asset_pipeline.extraction.pdf.streams import Stored, expand_last, open_stream
+from asset_pipeline.extraction.pdf.streams import Stored, expand_last, is_empty, open_stream
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
 
@@ -52,18 +52,10 @@ def _expand(stream: pikepdf.Stream, most: int, limits: Limits) -> tuple[bytes, R
     except Refusal as refusal:
         if refusal.reason in (Reason.PAYLOAD_TOO_LARGE, Reason.EXPANDED_SIZE_EXCEEDED):
             raise Refusal(Reason.CONTENT_BUDGET_EXCEEDED) from None
-        return b"", None if _is_empty(stream) else refusal.reason
+        return b"", None if is_empty(stream) else refusal.reason
     if len(data) > most:
         raise Refusal(Reason.CONTENT_BUDGET_EXCEEDED)
     return data, None if out.fault is None or _is_whole(stored, out) else out.fault
-
-
-def _is_empty(stream: pikepdf.Stream) -> bool:
-    """Whether the stream holds nothing, which is no fault in content."""
-    try:
-        return not stream.read_raw_bytes()
-    except pikepdf.PikepdfError:
-        return False
 
 
 def _is_whole(stored: Stored, out: Expanded) -> bool:

@@ -99,6 +99,14 @@ def open_stream(image: pikepdf.Object, limits: Limits) -> Stored:
     return Stored(data, None, last, read_predictor(last.parms) if last and _predicts(last) else None)
 
 
+def is_empty(stream: pikepdf.Stream) -> bool:
+    """Whether the stream holds nothing, which is a fault in a picture alone."""
+    try:
+        return not stream.read_raw_bytes()
+    except pikepdf.PikepdfError:
+        return False
+
+
 def expand_last(stored: Stored, most: int) -> Expanded:
     """The last layer of raw samples taken off, at most ``most`` bytes, predictor still on."""
     if stored.last is None:

@@ -179,6 +179,20 @@ def test_jbig2_globals_are_gated_and_decoded_with_the_page(room: Any, page: Any)
             assert (room.samples(rendered.original) == np.asarray(page)).all()
 
 
+def test_empty_jbig2_globals_are_none(room: Any, page: Any) -> None:
+    shared = room.pdf.make_indirect(pikepdf.Stream(room.pdf, b""))
+    rendered = room.render(jbig2_image(room, jbig2(page), DecodeParms=pikepdf.Dictionary(JBIG2Globals=shared)))
+    assert (room.samples(rendered.original) == np.asarray(page)).all()
+
+
+@pytest.mark.parametrize("black", [False, True])
+def test_a_jbig2_page_that_ends_without_a_region_is_blank(room: Any, black: bool) -> None:
+    info = struct.pack(">IIIIBH", WIDTH, HEIGHT, 0, 0, 4 if black else 0, 0)
+    data = struct.pack(">IBBBI", 0, 48, 0, 1, len(info)) + info + struct.pack(">IBBBI", 1, 49, 0, 1, 0)
+    rendered = room.render(jbig2_image(room, data))
+    assert (room.samples(rendered.original) == (not black)).all()
+
+
 @pytest.mark.parametrize("cut", [1, 30])
 def test_cut_jbig2_is_truncated(room: Any, page: Any, cut: int) -> None:
     assert room.render(jbig2_image(room, jbig2(page, cut=cut))).reason is Reason.TRUNCATED_STREAM
