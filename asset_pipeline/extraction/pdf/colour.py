@@ -1,7 +1,8 @@
 """Colour spaces of pictures: read once into plain values, printed the way reports print them.
 
 ``plain`` spaces hold samples that already are sRGB or gray; all others are converted through PDFium
-(``convert``). A corrupt ICC profile falls back to the device space of its component count, flagged.
+(``convert``). A corrupt ICC profile falls back to the alternate that the document names, else to the device
+space of its component count, flagged.
 Missing entries of a short palette are zero in the base space: black, as viewers paint them. A code beyond the
 palette's highest is taken for that (PDF 8.6.6.3).
 Samples in CalGray and CalRGB are taken as they are, as PDFium and Poppler do; palettes in them are not.
@@ -135,14 +136,20 @@ def _icc_based(value: Any, limits: Limits, depth: int) -> Space:
         if profile is None:
             raise Refusal(Reason.UNSUPPORTED_COLOUR_SPACE, "profile")
         count = profile.components
-    if profile is None or profile.components != count:
-        device = BY_COMPONENTS[int(count)]
-        return replace(device, family="ICCBased", fallback=True)
-    lab = profile.data[16:20] == b"Lab "
-    alternate = stream.get("/Alternate")
-    if lab and alternate is not None:
-        return replace(read_space(alternate, limits, depth + 1), family="ICCBased", fallback=True)
+    lab = profile is not None and profile.data[16:20] == b"Lab " and stream.get("/Alternate") is not None
+    if profile is None or profile.components != count or lab:
+        return replace(_alternate(stream, int(count), limits, depth), family="ICCBased", fallback=True)
     return Space("ICCBased", int(count), plain=profile.plain, source=value, profile=profile)
+
+
+def _alternate(stream: Any, count: int, limits: Limits, depth: int) -> Space:
+    """What stands in for a profile: the space that the document names for it, else the device space."""
+    named = stream.get("/Alternate")
+    try:
+        space = BY_COMPONENTS[count] if named is None else read_space(named, limits, depth + 1)
+    except Refusal:
+        return BY_COMPONENTS[count]
+    return space if space.components == count and space.family != "Indexed" else BY_COMPONENTS[count]
 
 
 def _profile_of(stream: Any, limits: Limits) -> Profile | None:

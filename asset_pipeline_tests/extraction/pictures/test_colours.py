@@ -216,6 +216,18 @@ def test_corrupt_profile_falls_back_by_components_and_says_so(room: Any, noise: 
     assert rendered.original.icc is None
 
 
+def test_corrupt_profile_falls_back_to_the_alternate_that_the_document_names(room: Any, noise: Any) -> None:
+    codes = noise(4, 5, 3)
+    lab = array(N.Lab, pikepdf.Dictionary(WhitePoint=array(0.9505, 1, 1.089)))
+    space = profile(room, b"no profile", 3)
+    space[1].Alternate = lab
+    shown, expected = (
+        room.render(room.image(codes.tobytes(), 5, 4, ColorSpace=given, BitsPerComponent=8)) for given in (space, lab)
+    )
+    assert shown.flags == {Flag.COLOUR_FALLBACK}
+    assert (room.samples(shown.display) == room.samples(expected.display)).all()
+
+
 def test_profile_stream_that_does_not_inflate_is_a_corrupt_profile(room: Any, noise: Any) -> None:
     space = profile(room, b"\x78\x9c" + b"\xff" * 40, 1)
     space[1].Filter = N.FlateDecode
