@@ -127,7 +127,7 @@ class _PageWalk:
     def walk_annotations(self, page: pikepdf.Object) -> None:
         """The appearances of annotations, painted over the content."""
         context = Context(self._scope, IDENTITY)
-        for appearance in appearances(page):
+        for appearance in appearances(page, self._frame.rotate):
             state = State.initial(appearance.matrix, Clip(self._frame.crop), self._scope)
             hidden = appearance.hidden or not self.shows(appearance.layer)
             self.enter_form(appearance.form, state, replace(context, hidden=hidden, structure=appearance.structure))

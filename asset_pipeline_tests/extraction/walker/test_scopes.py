@@ -116,6 +116,13 @@ def test_a_hidden_annotation_is_flagged_and_not_shown(pdf: pikepdf.Pdf) -> None:
     assert (draw.shown, Flag.HIDDEN_LAYER in draw.flags) == (False, True)
 
 
+def test_an_annotation_that_does_not_turn_with_its_page_stays_upright_at_its_corner(pdf: pikepdf.Pdf) -> None:
+    page(pdf, "", Annots=Array([_stamp(pdf), _stamp(pdf, F=16)]), Rotate=90)
+    turned, upright = walk(pdf).draws
+    assert [(turned.turn, upright.turn)] == [(1, 0)]
+    assert boxes(walk(pdf)) == [(20, 30, 70, 80), (20, 80, 70, 130)]
+
+
 def test_a_picture_in_a_soft_mask_group_is_a_placement_with_a_flag(pdf: pikepdf.Pdf) -> None:
     group = form(pdf, "50 0 0 50 0 0 cm /A Do", {"XObject": xobjects(A=picture(pdf))})
     state = Dictionary(SMask=Dictionary(S=Name.Luminosity, G=group))
