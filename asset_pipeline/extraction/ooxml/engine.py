@@ -45,7 +45,7 @@ from asset_pipeline.validation.packages import DOCX, MAIN_PARTS, PPTX, XLSX
 
 _LOG = logging.getLogger(__name__)
 
-REVISION = 3
+REVISION = 4
 """Raised with every change of ours that can change a result (REQUIREMENTS R2.1)."""
 
 _ALL = 1 - 1e-6

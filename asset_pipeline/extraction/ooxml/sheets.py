@@ -27,6 +27,9 @@ from asset_pipeline.extraction.pdf.geometry import multiply
 from asset_pipeline.model import Four, Kind
 
 _ANCHORS = frozenset({"twoCellAnchor", "oneCellAnchor", "absoluteAnchor"})
+_SOME_SHAPE = ""
+"""Stands for the shape of an object that does not name it."""
+
 _CELLS = frozenset({"c", "f", "is", "v"})
 _VALUE = "vm"
 """Where a cell names what its value is beside the number or text that older programs show."""
@@ -70,12 +73,13 @@ class Workbook:
         self._cells(root, sink, hidden, grid)
         for drawing in root.iterfind("drawing"):
             self._drawing(self._package.part_of(part, drawing.get("r:id")), sink, hidden, grid)
-        objects = self._objects(root, part, sink, hidden, grid)
+        told = self._objects(root, part, sink, hidden, grid)
         for name in ("legacyDrawing", "legacyDrawingHF"):
             old = root.find(name)
             source = self._package.part_of(part, old.get("r:id")) if old is not None else None
-            if source is not None and not (objects and name == "legacyDrawing"):
-                VmlShapes(self._package, source, sink, hidden).walk(self._package.markup(source))
+            again = told if name == "legacyDrawing" else frozenset()
+            if source is not None and _SOME_SHAPE not in again:
+                VmlShapes(self._package, source, sink, hidden, told=again).walk(self._package.markup(source))
         return Unit("sheet", entry.get("name"), None, hidden, sink.placed)
 
     def _cells(self, root: Element, sink: Sink, hidden: bool, grid: _Grid) -> None:
@@ -115,14 +119,16 @@ class Workbook:
                 place = partial(_at, grid.box(element))
                 Shapes(self._package, part, sink, hidden=hidden, places=place).walk(element, EMU)
 
-    def _objects(self, root: Element, part: str, sink: Sink, hidden: bool, grid: _Grid) -> bool:
-        """Previews of embedded objects and controls; each is told twice in a sheet, the newer form counts."""
-        before = len(sink)
-        for entry in root.iter("objectPr"):
-            anchor = entry.find("anchor")
-            box = grid.box(anchor) if anchor is not None else None
-            _add(self._package, part, sink, entry.get("r:id"), hidden, Kind.RASTER, box)
-        return len(sink) > before
+    def _objects(self, root: Element, part: str, sink: Sink, hidden: bool, grid: _Grid) -> frozenset[str]:
+        """Previews of embedded objects; the old drawing, where what is returned are their shapes, tells each again."""
+        told = set()
+        for owner in root.iter("oleObject"):
+            for entry in owner.iterfind("objectPr"):
+                anchor = entry.find("anchor")
+                box = grid.box(anchor) if anchor is not None else None
+                _add(self._package, part, sink, entry.get("r:id"), hidden, Kind.RASTER, box)
+                told.add(f"_x0000_s{owner.get('shapeId')}" if owner.get("shapeId") else _SOME_SHAPE)
+        return frozenset(told)
 
 
 @dataclass(slots=True)

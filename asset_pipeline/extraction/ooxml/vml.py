@@ -36,17 +36,20 @@ _FRACTION = 65_536
 
 @dataclass(frozen=True, slots=True)
 class VmlShapes:
-    """Reads VML of one part into ``sink``. ``on_text`` reads a text box of a shape."""
+    """Reads VML of one part into ``sink``, shapes in ``told`` left out. ``on_text`` reads a text box of a shape."""
 
     package: Package
     part: str
     sink: Sink
     hidden: bool = False
     on_text: Callable[[Element, bool], None] | None = None
+    told: frozenset[str] = frozenset()
 
     def walk(self, root: Element, frame: Six = IDENTITY) -> None:
         """Read what is inside ``root``. ``frame`` maps its lengths to points."""
         for element in root:
+            if self.told & {element.get("id", ""), element.get("o:spid", "")}:
+                continue
             if element.tag == "group":
                 self._group(element, frame)
             elif element.tag in _SHAPES:

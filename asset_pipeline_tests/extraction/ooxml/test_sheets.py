@@ -92,6 +92,25 @@ def test_an_embedded_objects_preview_is_told_once(read: Reader) -> None:
     assert len(read("xlsx", xlsx([""], sheet=entry, extra=extra, named=named)).rows) == 1
 
 
+def test_pictures_of_notes_beside_an_embedded_object_are_not_taken_for_its_preview(read: Reader) -> None:
+    entry = (
+        '<oleObjects><oleObject shapeId="1025" r:id="rId70"><objectPr r:id="rId1"/></oleObject></oleObjects>'
+        '<legacyDrawing r:id="rId80"/>'
+    )
+    style = 'style="width:72pt;height:36pt"'
+    old = (
+        f'<xml {NAMESPACES}><v:shape id="Object" o:spid="_x0000_s1025" {style}><v:imagedata o:relid="rId1"/></v:shape>'
+        f'<v:shape id="_x0000_s1026" {style}><v:fill type="frame" o:relid="rId1"/></v:shape></xml>'
+    )
+    extra = {
+        "xl/drawings/vml1.vml": old,
+        "xl/drawings/_rels/vml1.vml.rels": relations({"rId1": ("image", "../media/image1.png")}),
+    }
+    named = {"rId80": ("vmlDrawing", "../drawings/vml1.vml")}
+    found = read("xlsx", xlsx([""], sheet=entry, extra=extra, named=named))
+    assert [row.print_mm for row in found.rows] == [(0.0, 0.0), (25.4, 12.7)]
+
+
 def test_a_picture_in_the_page_header_is_found(read: Reader) -> None:
     old = f'<xml {NAMESPACES}><v:shape style="width:72pt;height:36pt"><v:imagedata o:relid="rId1"/></v:shape></xml>'
     extra = {
