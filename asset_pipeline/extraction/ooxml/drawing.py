@@ -143,8 +143,7 @@ class Shapes:
 
     def _graphic_frame(self, element: Element, frame: Six) -> None:
         reader = self._named(element)
-        transform = element.find("xfrm")
-        shape = multiply(_shape_frame(read_transform(transform)), frame)
+        shape = multiply(_shape_frame(self._place(element, "xfrm")), frame)
         for data in element.iterfind("graphic/graphicData"):
             reader.graphic(data, shape, frame)
 
@@ -202,8 +201,8 @@ class Shapes:
         hidden = self.hidden or properties.get("hidden") in ("1", "true")
         return replace(self, hidden=hidden, alt=properties.get("descr") or properties.get("title") or self.alt)
 
-    def _place(self, element: Element) -> Transform | None:
-        said = read_transform(element.find("spPr/xfrm"))
+    def _place(self, element: Element, path: str = "spPr/xfrm") -> Transform | None:
+        said = read_transform(element.find(path))
         if (said is None or not any(said[0][2:])) and self.places is not None:
             return self.places(element) or said
         return said

@@ -13,6 +13,7 @@ from asset_pipeline_tests.extraction.ooxml.conftest import Reader
 from asset_pipeline_tests.extraction.ooxml.making import (
     NAMESPACES,
     anchor,
+    blip,
     cell_values,
     pic,
     picture,
@@ -109,6 +110,25 @@ def test_pictures_of_notes_beside_an_embedded_object_are_not_taken_for_its_previ
     named = {"rId80": ("vmlDrawing", "../drawings/vml1.vml")}
     found = read("xlsx", xlsx([""], sheet=entry, extra=extra, named=named))
     assert [row.print_mm for row in found.rows] == [(0.0, 0.0), (25.4, 12.7)]
+
+
+def test_pictures_in_a_chart_lie_where_its_anchor_does(read: Reader) -> None:
+    fill = f"<a:blipFill>{blip()}<a:stretch/></a:blipFill>"
+    nothing = '<xdr:xfrm><a:off x="0" y="0"/><a:ext cx="0" cy="0"/></xdr:xfrm>'
+    frame = (
+        f'<xdr:graphicFrame>{nothing}<a:graphic><a:graphicData uri="x"><c:chart r:id="rId70"/></a:graphicData>'
+        "</a:graphic></xdr:graphicFrame>"
+    )
+    extra = {
+        "xl/drawings/_rels/drawing1.xml.rels": relations({"rId70": ("chart", "../charts/chart1.xml")}),
+        "xl/charts/chart1.xml": f"<c:chartSpace {NAMESPACES}><c:spPr>{fill}</c:spPr></c:chartSpace>",
+        "xl/charts/_rels/chart1.xml.rels": relations({"rId1": ("image", "../media/image1.png")}),
+    }
+    chart, beside = (
+        read("xlsx", xlsx([anchor(frame)], extra=extra)).rows,
+        read("xlsx", xlsx([anchor(pic("xdr", at=""))])),
+    )
+    assert [row.bbox for row in chart] == [row.bbox for row in beside.rows]
 
 
 def test_a_picture_in_the_page_header_is_found(read: Reader) -> None:
