@@ -121,6 +121,13 @@ class Shapes:
         outline = element.find("spPr/prstGeom")
         drawn = outline.get("prst") if outline is not None else None
         reader.fill(element.find("spPr"), shape, approximate=drawn not in _RECTANGLES)
+        letters = {
+            _named_by(blip): text
+            for text in element.iterfind(".//r/rPr")
+            if (blip := text.find("blipFill/blip")) is not None
+        }
+        for text in letters.values():
+            reader.fill(text, shape, approximate=True)
         for bullet in element.iterfind(".//buBlip"):
             holder = Element("bullet")
             holder.append(_as_fill(bullet))
@@ -144,8 +151,24 @@ class Shapes:
     def _graphic_frame(self, element: Element, frame: Six) -> None:
         reader = self._named(element)
         shape = multiply(_shape_frame(self._place(element, "xfrm")), frame)
+        before = len(self.sink)
         for data in element.iterfind("graphic/graphicData"):
             reader.graphic(data, shape, frame)
+        embedded = next(element.iter("oleObj"), None)
+        if embedded is not None and len(self.sink) == before:
+            reader._old_preview(embedded.get("spid"), shape)
+
+    def _old_preview(self, id_: str | None, shape: Six) -> None:
+        """The picture of an embedded object that stands only in the old drawing beside a slide."""
+        for part in self.package.parts_of(self.part, "vmlDrawing") if id_ else ():
+            root = self._other(part)
+            for drawn in root.iter() if root is not None else ():
+                if id_ not in (drawn.get("id"), drawn.get("o:spid")):
+                    continue
+                for data in drawn.iterfind("imagedata"):
+                    source = data.get("r:id") or data.get("o:relid")
+                    if source:
+                        self._add(*source_of(self.package, part, source), shape)
 
     def graphic(self, data: Element, shape: Six, frame: Six) -> None:
         """What a graphic frame holds: a table, chart, diagram, embedded object or, in Word, a picture or shapes."""
@@ -173,12 +196,17 @@ class Shapes:
                 replace(self, part=drawn).walk(shapes, _at_corner(shape))
 
     def _diagram(self, id_: str | None, shape: Six) -> None:
-        data = self._other(self.package.part_of(self.part, id_))
+        source = self.package.part_of(self.part, id_)
+        data = self._other(source)
         said = next(data.iter("dataModelExt"), None) if data is not None else None
         part = self.package.part_of(self.part, said.get("relId")) if said is not None else None
         root = self._other(part)
         if root is not None and part is not None:
             replace(self, part=part).walk(root, _at_corner(shape))
+        elif data is not None and source is not None:  # the first version kept no drawing beside the model
+            inside = replace(self, part=source)
+            for owner in data.iter():
+                inside.fill(owner, shape, approximate=True)
 
     def _other(self, part: str | None) -> Element | None:
         """Root of another part; None where it does not come: what surrounds it must not suffer."""
@@ -200,6 +228,19 @@ class Shapes:
             return self
         hidden = self.hidden or properties.get("hidden") in ("1", "true")
         return replace(self, hidden=hidden, alt=properties.get("descr") or properties.get("title") or self.alt)
+
+    def _add(self, part: str | None, reason: Reason | None, shape: Six) -> None:
+        self.sink.add(
+            Placed(
+                kind=Kind.RASTER,
+                part=part,
+                reason=reason,
+                frame=shape,
+                window=window_of(shape),
+                hidden=self.hidden,
+                alt=self.alt,
+            )
+        )
 
     def _place(self, element: Element, path: str = "spPr/xfrm") -> Transform | None:
         said = read_transform(element.find(path))
@@ -275,6 +316,10 @@ def _shape_frame(place: Transform | None) -> Six:
 def _at_corner(shape: Six) -> Six:
     """EMU from the top left corner of ``shape``."""
     return 1 / 12_700, 0.0, 0.0, 1 / 12_700, shape[4], shape[5]
+
+
+def _named_by(blip: Element) -> str | None:
+    return blip.get("r:embed") or blip.get("r:link")
 
 
 def _as_fill(bullet: Element) -> Element:

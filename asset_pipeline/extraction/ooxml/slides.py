@@ -116,6 +116,7 @@ class Presentation:
         if sheet.tree is not None:
             reader = Shapes(self._package, sheet.part, sink, hidden=hidden, places=places, skips_placeholders=behind)
             reader.walk(sheet.tree, EMU)
+            reader.walk(sheet.root.iterfind("cSld/controls"), EMU)
 
     def _background(self, sheets: list[_Sheet | None], sink: Sink, hidden: bool, size: tuple[float, float]) -> None:
         """The nearest background that is stated, where it is a picture; nothing shows through it."""

@@ -150,6 +150,8 @@ class _Story:
             self._drawing(element, hidden)
         elif tag in ("pict", "object"):
             VmlShapes(self.package, self.part, self.sink, hidden, self.blocks).walk(element)
+            for drawing in element.iterfind("drawing"):  # the strict form has no VML
+                self._drawing(drawing, hidden)
         elif tag == "AlternateContent":
             first_that_draws(element, self.sink, lambda branch: self._children(branch, hidden))
         elif tag in ("tc", "txbxContent", "footnote", "endnote"):

@@ -133,6 +133,42 @@ def test_the_preview_of_an_embedded_object_is_one_picture(read: Reader) -> None:
     assert [row.print_mm for row in read("pptx", pptx([frame])).rows] == [(60.0, 40.0)]
 
 
+def test_the_preview_of_an_object_that_stands_in_an_old_drawing_is_found(read: Reader) -> None:
+    frame = (
+        f"<p:graphicFrame><p:xfrm><a:off x='0' y='0'/><a:ext cx='{6 * CM}' cy='{4 * CM}'/></p:xfrm><a:graphic>"
+        '<a:graphicData uri="x"><p:oleObj spid="_x0000_s1026" r:id="rId60"/></a:graphicData></a:graphic>'
+        "</p:graphicFrame>"
+    )
+    shapes = "".join(
+        f'<v:shape id="_x0000_s{number}"><v:imagedata o:relid="rId{id_}"/></v:shape>'
+        for number, id_ in ((1025, 2), (1026, 1))
+    )
+    extra = {
+        "ppt/drawings/vml1.vml": f"<xml {NAMESPACES}>{shapes}</xml>",
+        "ppt/drawings/_rels/vml1.vml.rels": relations({"rId1": ("image", "../media/image1.png")}),
+        "ppt/slides/_rels/slide1.xml.rels": relations({"rId70": ("vmlDrawing", "../drawings/vml1.vml")}),
+    }
+    (row,) = read("pptx", pptx([frame], extra=extra)).rows
+    assert (row.print_mm, row.status) == ((60.0, 40.0), Status.ARCHIVED)
+
+
+def test_the_picture_of_a_control_is_found(read: Reader) -> None:
+    control = f'<p:control r:id="rId60">{pic("p", at=transform(1, 1, 6, 4))}</p:control>'
+    both = f'<mc:Choice Requires="v"><p:control spid="1"/></mc:Choice><mc:Fallback>{control}</mc:Fallback>'
+    slide = f"<p:controls><mc:AlternateContent>{both}</mc:AlternateContent></p:controls>"
+    document = pptx(
+        [""], extra={"ppt/slides/slide1.xml": f"<p:sld {NAMESPACES}><p:cSld><p:spTree/>{slide}</p:cSld></p:sld>"}
+    )
+    assert [row.print_mm for row in read("pptx", document).rows] == [(60.0, 40.0)]
+
+
+def test_letters_filled_with_a_picture_are_one_placement_a_shape(read: Reader) -> None:
+    run = f"<a:r><a:rPr>{FILL}</a:rPr><a:t>word</a:t></a:r>"
+    letters = f"<p:sp><p:spPr>{transform()}</p:spPr><p:txBody><a:p>{run}{run}</a:p></p:txBody></p:sp>"
+    (row,) = read("pptx", pptx([letters])).rows
+    assert Flag.CLIP_APPROXIMATE in row.flags
+
+
 def test_fills_of_a_chart_and_of_a_table_are_told_with_an_approximate_box(read: Reader) -> None:
     def frame(inside: str) -> str:
         ext = f"<a:off x='0' y='0'/><a:ext cx='{4 * CM}' cy='{3 * CM}'/>"

@@ -361,6 +361,23 @@ def test_a_picture_of_a_diagram_is_found_in_its_drawing(read: Reader) -> None:
     assert read("docx", docx(paragraph(inline('<dgm:relIds r:dm="rId40"/>')), None, extra)).rows[0].print_mm == (40, 30)
 
 
+def test_a_picture_of_a_diagram_without_a_drawing_is_found_in_its_model(read: Reader) -> None:
+    fill = f"<a:blipFill>{blip()}<a:stretch/></a:blipFill>"
+    extra = {
+        "relations": {"rId40": ("diagramData", "diagrams/data1.xml")},
+        "word/diagrams/data1.xml": f"<dgm:dataModel {NAMESPACES}><dgm:ptLst><dgm:pt><dgm:spPr>{fill}</dgm:spPr>"
+        "</dgm:pt></dgm:ptLst></dgm:dataModel>",
+        "word/diagrams/_rels/data1.xml.rels": relations({"rId1": ("image", "../media/image1.png")}),
+    }
+    (row,) = read("docx", docx(paragraph(inline('<dgm:relIds r:dm="rId40"/>')), None, extra)).rows
+    assert Flag.CLIP_APPROXIMATE in row.flags
+
+
+def test_the_preview_of_an_embedded_object_in_the_strict_form_is_found(read: Reader) -> None:
+    body = paragraph(f"<w:object>{inline(pic())}<w:objectEmbed r:id='rId9'/></w:object>")
+    assert [row.print_mm for row in read("docx", docx(body)).rows] == [(40, 30)]
+
+
 def test_headers_of_pages_that_no_program_knows_are_not_shown_and_cost_no_time(read: Reader) -> None:
     kinds = ["default", *(f"page{number}" for number in range(15_000))]
     body = "".join(
