@@ -120,6 +120,8 @@ def _status(found: Found, user_unit: float, policy: Policy) -> Status:
         return Status.QUARANTINED
     left, bottom, right, top = found.bbox
     shortest = _finite(min(abs(right - left), abs(top - bottom)) * user_unit)
+    if not shortest and found.kind is Kind.PATTERN:  # it covers a sheet of which nobody says how large it is
+        return Status.ARCHIVED
     return Status.DECORATIVE if shortest < policy.decorative.shortest_side_points else Status.ARCHIVED
 
 

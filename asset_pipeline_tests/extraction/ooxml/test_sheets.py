@@ -74,7 +74,7 @@ def test_an_anchor_with_a_size_gives_it_to_a_picture_without(read: Reader, kind:
 
 def test_the_background_of_a_sheet_is_one_pattern(read: Reader) -> None:
     found = read("xlsx", xlsx([""], sheet='<picture r:id="rId1"/>'))
-    assert [row.kind for row in found.rows] == [Kind.PATTERN]
+    assert [(row.kind, row.status) for row in found.rows] == [(Kind.PATTERN, Status.ARCHIVED)]
 
 
 def test_an_embedded_objects_preview_is_told_once(read: Reader) -> None:
