@@ -40,6 +40,9 @@ DRAWINGS = frozenset(
 )
 """Types that are programs for drawing; a list of pixels is not what they are."""
 
+_METAFILES = frozenset({"image/emf", "image/wmf"})
+"""Programs read either under the name of the other, and writers mix them up."""
+
 _PACKED = frozenset({"application/gzip"})
 _UNSAID = frozenset({"application/octet-stream", "application/xml", "text/xml"})
 
@@ -63,7 +66,7 @@ def check_raster(data: bytes, declared: str | None, limits: Limits) -> Raster:
         raise Refusal(Reason.TRUNCATED_STREAM)
     check_encoded(len(data), limits)
     said, found = plain_type(declared), plain_type(sniff(data[:64]))
-    if said in DRAWINGS and found in (said, None, *_PACKED):
+    if said in DRAWINGS and (found in (said, None, *_PACKED) or {said, found} == _METAFILES):
         raise Refusal(Reason.UNSUPPORTED_CODEC, "a drawing")
     if said is not None and said not in _UNSAID and said != found:
         raise Refusal(Reason.SIGNATURE_MISMATCH)

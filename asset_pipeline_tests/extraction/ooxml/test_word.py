@@ -162,6 +162,7 @@ class TestAlternatives:
     [
         ("image1.emf", b"\x01\0\0\0" + bytes(36) + b" EMF" + bytes(60), "image/emf"),
         ("image1.wmf", b"\xd7\xcd\xc6\x9a" + bytes(40), "image/wmf"),
+        ("image1.wmf", b"\x01\0\0\0" + bytes(36) + b" EMF" + bytes(60), "image/wmf"),
         ("image1.svg", b'<?xml version="1.0"?><svg xmlns="http://www.w3.org/2000/svg"/>', "image/svg+xml"),
         ("image1.eps", b"%!PS-Adobe-3.0 EPSF-3.0\n", "application/postscript"),
     ],
