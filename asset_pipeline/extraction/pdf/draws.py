@@ -39,7 +39,8 @@ class Draw:
     within the page's content, or within the form with object number ``mcid_form``. ``opaque`` is False where
     the graphics state lets something through; a picture's own masks are not asked. ``structure`` is the key,
     in the document's parent tree, of the form or annotation around it, ``said`` the text that marked
-    content gives for it. ``default_space`` is what the resources around it put in place of its device space.
+    content gives for it. ``default_space`` is what the resources around it put in place of its device space, or hold
+    under the name of any other that it gives.
     """
 
     kind: Kind

@@ -139,7 +139,7 @@ def _render(draw: Draw, out: Path, policy: Policy, pixels: bool) -> Rendered:
 
 def _prepare(draw: Draw, policy: Policy, pixels: bool) -> tuple[File, File | None, frozenset[Flag]]:
     """Original, display (the same file where it is the same, None where it is not shown) and flags."""
-    opened = open_picture(draw.image, policy.limits)
+    opened = _open(draw, policy)
     seen = _as_seen(opened, draw, policy)
     shown: File | None = None
     fallback = seen.space.fallback
@@ -152,6 +152,16 @@ def _prepare(draw: Draw, policy: Policy, pixels: bool) -> tuple[File, File | Non
     if draw.shown and (shown is None or shown.data == kept.data):
         shown = kept
     return kept, shown, flags
+
+
+def _open(draw: Draw, policy: Policy) -> Opened:
+    """The picture, in the space that the resources around it hold under the name that it gives for one."""
+    try:
+        return open_picture(draw.image, policy.limits)
+    except Refusal as refusal:
+        if refusal.reason is not Reason.UNSUPPORTED_COLOUR_SPACE or draw.default_space is None:
+            raise
+        return open_picture(draw.image, policy.limits, space=read_space(draw.default_space, policy.limits))
 
 
 def _as_seen(opened: Opened, draw: Draw, policy: Policy) -> Opened:

@@ -48,7 +48,10 @@ class Scope:
         return found
 
     def default_space(self, image: Any) -> Any:
-        """What stands in for the device space that ``image`` names (PDF 8.6.5.6), or None."""
+        """What stands in for the device space that ``image`` names (PDF 8.6.5.6), or None.
+
+        A picture should name no other space; where it does, viewers look it up here.
+        """
         space = entry(image, "/ColorSpace")
         if isinstance(space, pikepdf.Array) and len(space) == 1:
             space = space[0]
@@ -56,7 +59,7 @@ class Scope:
             return None
         # Compared as names: one may be no text.
         key = next((key for name, key in _DEFAULTS.items() if space == name), None)
-        return self.find("/ColorSpace", key) if key else None
+        return self.find("/ColorSpace", key or space.unparse())
 
     def may_hide(self, category: str, written: bytes) -> bool:
         """Whether ``written`` may name something that qpdf keeps under a name of its own making."""

@@ -155,6 +155,17 @@ def test_default_space_of_inks_holds_for_jpeg(sheet: Sheet) -> None:
     assert sheet.difference(row) <= ROUNDED
 
 
+@pytest.mark.parametrize(("name", "within"), [("Separation", ROUNDED), ("Lab", PROFILED), ("ICC", EXACT)])
+def test_a_space_that_only_the_resources_of_the_page_know_is_looked_up(sheet: Sheet, name: str, within: float) -> None:
+    samples = ramp(1 if name == "Separation" else 3)
+    image = sheet.picture(samples.tobytes(), ColorSpace=N.Cs1, BitsPerComponent=8)
+    content = f"{WIDTH} 0 0 {HEIGHT} 0 0 cm /Im Do".encode()
+    spaces = Dictionary(Cs1=base_of(sheet, name))
+    row = sheet.only(sheet.read(content, {"XObject": Dictionary({"/Im": image}), "ColorSpace": spaces}))
+    assert (row.colour_space, row.reason) == ("Cs1", None)
+    assert sheet.difference(row) <= within
+
+
 def test_default_space_of_another_number_of_components_is_passed_over(sheet: Sheet) -> None:
     image = sheet.picture(ramp(3).tobytes(), ColorSpace=N.DeviceRGB, BitsPerComponent=8)
     content = f"{WIDTH} 0 0 {HEIGHT} 0 0 cm /Im Do".encode()
