@@ -20,6 +20,10 @@ SCHEMA: Literal["asset-pipeline/extract-report/1"] = "asset-pipeline/extract-rep
 LARGEST_DEPTH = 2**31 - 1
 """Of the bits that a picture's dictionary states, what a placement tells; what is beyond is no statement."""
 
+LARGEST_SIZE = 2**53 - 1
+"""Of the width and height that a dictionary states, what a placement tells: the most that every reader of JSON keeps as
+it is (RFC 8785). What is beyond either way is told as this."""
+
 Sha256 = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
 Four = tuple[float, float, float, float]
 Six = tuple[float, float, float, float, float, float]

@@ -11,7 +11,7 @@ import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from asset_pipeline.model import Flag, Four, Kind, Picture, Placement, Six, Status
+from asset_pipeline.model import LARGEST_SIZE, Flag, Four, Kind, Picture, Placement, Six, Status
 from asset_pipeline.policy import Policy
 from asset_pipeline.reasons import Reason
 
@@ -78,13 +78,14 @@ def placement_row(
     a, b, c, d, _, _ = found.matrix
     inches = [math.hypot(x, y) * user_unit / POINTS_PER_INCH for x, y in ((a, b), (c, d))]
     across, down = (_finite(value) for value in inches)
+    width, height = (max(-LARGEST_SIZE, min(stated, LARGEST_SIZE)) for stated in (found.width, found.height))
     return Placement(
         name=f"page-{page:0{max(3, len(str(pages)))}d}-image-{found.order:03d}",
         picture=original,
         object_id=found.object_id,
         kind=found.kind,
-        width=found.width,
-        height=found.height,
+        width=width,
+        height=height,
         filter=[plain_text(name) or "" for name in found.filter],
         colour_space=plain_text(found.colour_space),
         bits=found.bits,
@@ -92,7 +93,7 @@ def placement_row(
         bbox=_tidy_four(found.bbox),
         display_bbox=_tidy_four(found.display_bbox),
         visible=min(1.0, max(0.0, _tidy(found.visible))),
-        ppi=(_per_inch(found.width, across), _per_inch(found.height, down)),
+        ppi=(_per_inch(width, across), _per_inch(height, down)),
         print_mm=(_tidy(across * MM_PER_INCH, 2), _tidy(down * MM_PER_INCH, 2)),
         flags=[flag for flag in Flag if flag in found.flags],
         alt=plain_text(found.alt, TEXT_CHARACTERS),

@@ -23,7 +23,7 @@ from pikepdf.settings import set_qpdf_limits
 
 from asset_pipeline.errors import Refusal
 from asset_pipeline.extraction.engine import Request
-from asset_pipeline.extraction.pdf.lost_pages import TOO_DEEP, keep_places, left_out
+from asset_pipeline.extraction.pdf.lost_pages import gap, keep_places, left_out
 from asset_pipeline.extraction.pdf.resources import Key, entry, is_name
 from asset_pipeline.policy import Limits
 from asset_pipeline.reasons import Reason
@@ -57,15 +57,15 @@ _DEEP_TREE = "structure too deeply nested"
 class OpenDocument:
     """An open PDF. Valid inside the ``with`` block of ``open_document`` only.
 
-    ``lost`` are numbers of pages that are nested too deep: of these is known that they are there. ``gaps`` says
-    that any object is, of which then nothing is known.
+    ``lost`` are numbers of pages that could not be followed: of these is known that they are there. ``gap`` is why, or
+    why any object could not, of which then nothing is known.
     """
 
     pdf: pikepdf.Pdf
     pages: int
     encrypted: Encrypted
     lost: frozenset[int] = frozenset()
-    gaps: bool = False
+    gap: Reason | None = None
 
 
 _PAGE_TREE_FAULTS = {
@@ -98,19 +98,20 @@ def open_document(request: Request) -> Iterator[OpenDocument]:
     pdf, encrypted, warnings = _open(request)
     with pdf:
         try:
-            pages, gaps = _count_pages(pdf, request, warnings)
+            pages, why = _count_pages(pdf, request, warnings)
         except _PagesLeftOutError as left_out:
             dropped = left_out.objects
         else:
-            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, gaps=gaps)
+            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, gap=why)
     if dropped is not None:
         with _open(request)[0] as pdf:
             places = keep_places(pdf, dropped, request.policy.limits.pages)
-            pages, gaps = _count_pages(pdf, request, warnings, whole=False)
+            pages, why = _count_pages(pdf, request, warnings, whole=False)
             lost = frozenset(number for number, page in enumerate(pdf.pages, start=1) if page.objgen in places)
+            why = why or Reason.STRUCTURE_TOO_DEEP  # of a branch of the tree qpdf says it in other words
             if len(lost) == pages:
-                raise Refusal(Reason.STRUCTURE_TOO_DEEP)
-            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, lost=lost, gaps=gaps)
+                raise Refusal(why)
+            yield OpenDocument(pdf=pdf, pages=pages, encrypted=encrypted, lost=lost, gap=why)
 
 
 def limit_qpdf(limits: Limits) -> None:
@@ -207,8 +208,10 @@ def _open_with_password(request: Request, content: io.BytesIO | None = None) -> 
         raise NeedsPassword from None
 
 
-def _count_pages(pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: bool = True) -> tuple[int, bool]:
-    """Pages of ``pdf``, and whether an object is nested too deep to be read.
+def _count_pages(
+    pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: bool = True
+) -> tuple[int, Reason | None]:
+    """Pages of ``pdf``, and why an object could not be read, if there is one.
 
     Raises Refusal, and where the document must be ``whole`` _PagesLeftOutError.
     """
@@ -230,14 +233,14 @@ def _count_pages(pdf: pikepdf.Pdf, request: Request, said: list[str], *, whole: 
     warnings = said + [str(warning) for warning in pdf.get_warnings()]
     if whole and (dropped := left_out(warnings)):
         raise _PagesLeftOutError(dropped)
-    too_deep = any(TOO_DEEP in warning for warning in warnings)  # of all objects, which were counted
+    why = gap(warnings)  # of all objects, which were counted
     if pages == 0:
-        raise Refusal(Reason.STRUCTURE_TOO_DEEP if too_deep else _unreadable(request.document))
+        raise Refusal(why if why is Reason.STRUCTURE_TOO_DEEP else _unreadable(request.document))
     if pages > limits.pages:
         raise Refusal(Reason.PAGE_BUDGET_EXCEEDED)
     if _is_cut_off(warnings, request.document):
         raise Refusal(Reason.TRUNCATED_DOCUMENT)
-    return pages, too_deep
+    return pages, why
 
 
 def _wrap_lone_page(pdf: pikepdf.Pdf) -> None:

@@ -104,8 +104,8 @@ def _read_pages(document: OpenDocument, request: Request, gallery: Gallery, with
 def _read_page(reading: _Reading, number: int) -> Page:
     document, request = reading.document, reading.request
     walked = _walk(document, number, request)
-    if walked.missed and document.gaps:
-        walked.notes.add(Reason.STRUCTURE_TOO_DEEP)
+    if walked.missed and document.gap is not None:
+        walked.notes.add(document.gap)
     unit = _user_unit(document.pdf, number)
     rows: list[Placement] = []
     # Of a page that is not accounted for nothing is decoded: its pictures would be a part without a whole.
@@ -179,7 +179,7 @@ def _page_reason(walked: PageDraws) -> Reason | None:
 def _walk(document: OpenDocument, number: int, request: Request) -> PageDraws:
     try:
         if number in document.lost:
-            raise Refusal(Reason.STRUCTURE_TOO_DEEP)
+            raise Refusal(document.gap or Reason.STRUCTURE_TOO_DEEP)
         return walk_page(document.pdf, number, request.policy.limits)
     except Exception as error:  # noqa: BLE001 - the border of a page: no other page may suffer from it
         return PageDraws(page=number, label=None, reason=_reason(error), counted=False)

@@ -1,9 +1,9 @@
-"""Pages that qpdf does not follow because they are nested too deep: their places in the document are kept.
+"""Pages that qpdf does not follow, being nested too deep or not to be parsed: their places in the document are kept.
 
 qpdf leaves such a page out of the tree, or does not list a tree with such a branch at all. Without their places every
 page behind would be taken for another, and nobody would be told of a page that viewers count. So the document is
 opened again, and an empty page put where each of them is, before qpdf lists the pages. Which pages these are is all
-that is known of them.
+that is known of them. Other objects of that kind are gaps: what is drawn there is missing for that reason.
 """
 
 from __future__ import annotations
@@ -14,9 +14,13 @@ from collections.abc import Collection, Iterable
 import pikepdf
 
 from asset_pipeline.extraction.pdf.resources import Key, entry, key_of
+from asset_pipeline.reasons import Reason
 
-TOO_DEEP = "parser-max-nesting"
-"""What qpdf's warnings call an object of which it leaves out what is nested too deep."""
+_GAPS = {
+    "parser-max-nesting": Reason.STRUCTURE_TOO_DEEP,
+    "treating object as null because of error": Reason.MALFORMED_DOCUMENT,
+}
+"""What qpdf's warnings say of an object of which it leaves out what is nested too deep, or takes all for nothing."""
 
 _NO_PAGE = "Pages tree includes non-dictionary"
 _OBJECT = re.compile(r"object (\d{1,10}) (\d{1,5})\b")
@@ -27,18 +31,23 @@ _LEVELS = 90
 _VISITS = 4
 
 
+def gap(warnings: Iterable[str]) -> Reason | None:
+    """Why objects are missing, by qpdf's ``warnings`` once it has read all of them; None where none is."""
+    return next((reason for warning in warnings for words, reason in _GAPS.items() if words in warning), None)
+
+
 def left_out(warnings: Iterable[str]) -> frozenset[Key]:
-    """Objects that stand for pages and are nested too deep, by qpdf's ``warnings`` once it has listed the pages."""
-    deep, missing = set(), set()
+    """Objects that stand for pages and are gaps, by qpdf's ``warnings`` once it has listed the pages."""
+    gaps, missing = set(), set()
     for warning in warnings:
         named = _OBJECT.search(warning)
         if named is not None:
             key = int(named[1]), int(named[2])
-            if TOO_DEEP in warning:
-                deep.add(key)
+            if gap([warning]):
+                gaps.add(key)
             if _NO_PAGE in warning:
                 missing.add(key)
-    return frozenset(deep & missing)
+    return frozenset(gaps & missing)
 
 
 def keep_places(pdf: pikepdf.Pdf, dropped: Collection[Key], most: int) -> frozenset[Key]:

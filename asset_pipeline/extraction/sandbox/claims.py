@@ -14,7 +14,7 @@ from collections.abc import Iterable
 
 from asset_pipeline import account
 from asset_pipeline.extraction.rows import LABEL_CHARACTERS, TEXT_CHARACTERS, plain_text
-from asset_pipeline.model import LARGEST_DEPTH, Extraction, Page, Picture, Placement, Status
+from asset_pipeline.model import LARGEST_DEPTH, LARGEST_SIZE, Extraction, Page, Picture, Placement, Status
 from asset_pipeline.validation.rasters import PICTURES
 
 MEDIA_TYPES = {
@@ -107,6 +107,6 @@ def _page_faults(page: Page) -> _Faults:
         yield names.issuperset(row.parts), "a part is not on its page"
         yield (row.reason is not None) == (row.status is Status.QUARANTINED), "a reason is missing or one too many"
         yield (row.picture is None) == (row.status is Status.QUARANTINED), "a picture is missing or one too many"
-        yield 0 <= max(row.width, row.height) <= _LARGE and min(row.width, row.height) >= -_LARGE, "no such size"
+        yield max(abs(row.width), abs(row.height)) <= LARGEST_SIZE, "no such size"
         yield row.object_id is None or 0 <= row.object_id <= _LARGE, "there is no such object"
         yield row.bits is None or abs(row.bits) <= LARGEST_DEPTH, "there is no such depth"

@@ -26,13 +26,16 @@ Read = Callable[..., Extraction]
 def read(tmp_path: Path) -> Read:
     """Build a document, read it with the engine and return the answer; files are in ``tmp_path / "out"``."""
 
-    def run(build: Build, policy: Policy | None = None, **changes: object) -> Extraction:
+    def run(
+        build: Build, policy: Policy | None = None, damage: tuple[bytes, bytes] = (b"", b""), **changes: object
+    ) -> Extraction:
         document, out = tmp_path / "source.pdf", tmp_path / "out"
         with pikepdf.new() as pdf:
             build(pdf)
             pdf.save(document)
         out.mkdir()
-        content = document.read_bytes()
+        content = document.read_bytes().replace(*damage)
+        document.write_bytes(content)
         body = {
             "document": document, "out": out, "policy": policy or Policy(),
             "source_sha256": hashlib.sha256(content).hexdigest(), "source_bytes": len(content),
@@ -174,6 +177,36 @@ def test_a_picture_nested_too_deep_is_told_where_it_is_drawn(read: Read) -> None
         (1, None),
         (1, Reason.STRUCTURE_TOO_DEEP),
         (0, Reason.STRUCTURE_TOO_DEEP),
+    ]
+
+
+_FITS, _FITS_NOT = 1234567890123456789, 9999999999999999999
+"""A whole number of 64 bits, and one of as many digits that none holds: qpdf takes its object for nothing."""
+_OVERFLOW = str(_FITS).encode(), str(_FITS_NOT).encode()
+
+
+def test_a_picture_that_does_not_parse_is_told_where_it_is_drawn(read: Read) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        whole, broken = _picture(pdf, 1), _picture(pdf, 2)
+        broken.Width = _FITS
+        _page(pdf, _draw("A"), A=whole)
+        _page(pdf, _draw("A") + _draw("B"), A=whole, B=broken)
+
+    pages = read(build, damage=_OVERFLOW).pages
+    assert [(page.drawn, page.reason) for page in pages] == [(1, None), (1, Reason.MALFORMED_DOCUMENT)]
+
+
+def test_a_page_that_does_not_parse_keeps_its_number_and_loses_no_other(read: Read) -> None:
+    def build(pdf: pikepdf.Pdf) -> None:
+        for colour in (1, 2, 3):
+            _page(pdf, _draw("A"), A=_picture(pdf, colour))
+        pdf.pages[1].obj.Rotate = _FITS
+
+    extraction = read(build, damage=_OVERFLOW)
+    assert [(page.page, page.drawn, page.reason) for page in extraction.pages] == [
+        (1, 1, None),
+        (2, None, Reason.MALFORMED_DOCUMENT),
+        (3, 1, None),
     ]
 
 

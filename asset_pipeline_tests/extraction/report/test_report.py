@@ -331,6 +331,25 @@ def test_a_picture_that_cannot_be_put_in_its_place_is_told(make_document: MakeDo
     assert [entry.name for entry in (tmp_path / "out").iterdir()] == [picture.file]
 
 
+@pytest.mark.parametrize("engine", ["pdf", "pypdf"])
+@pytest.mark.parametrize("size", [(-5, -7), (0, 0), (2**62, -(2**62)), (2**53, 8)])
+def test_a_picture_that_states_an_absurd_size_loses_no_other(
+    make_document: MakeDocument, tmp_path: Path, engine: str, size: tuple[int, int]
+) -> None:
+    document = make_document([10, 20])
+    with pikepdf.open(document, allow_overwriting_input=True) as pdf:
+        one, other = pdf.pages
+        one.Resources.XObject.Im1 = other.Resources.XObject.Im0
+        one.Contents = pdf.make_stream(b"q 100 0 0 100 20 20 cm /Im1 Do /Im0 Do Q")
+        one.Resources.XObject.Im0.Width, one.Resources.XObject.Im0.Height = size
+        pdf.save(document)
+    extraction = asset_pipeline.extract(document, tmp_path / "out", engine=engine)
+    rows = extraction.pages[0].placements
+    assert [row.status for row in rows] == [Status.ARCHIVED, Status.QUARANTINED]
+    assert (rows[1].width, rows[1].height) == tuple(max(1 - 2**53, min(stated, 2**53 - 1)) for stated in size)
+    assert len(extraction.pictures) == 1
+
+
 def test_odd_characters_of_a_name_are_no_obstacle(make_document: MakeDocument, tmp_path: Path) -> None:
     document = make_document([10]).rename(tmp_path / "a b\n-é.pdf")
     assert asset_pipeline.extract(document, tmp_path / "out").outcome == "ok"
