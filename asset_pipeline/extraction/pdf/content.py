@@ -56,7 +56,7 @@ _TOKEN = re.compile(
     _SKIP + rb"(" + _STRING + rb"|" + _HEX + rb"|<<|>>|/" + _REGULAR + rb"*+|" + _REGULAR + rb"++|.)", re.DOTALL
 )
 _IN_STRING = re.compile(rb"[()]|\\.", re.DOTALL)
-_WORDS = (b"true", b"false", b"null")
+_WORDS = frozenset((b"true", b"false", b"null"))
 _OPERANDS = 256
 _MOST = 1e12
 
@@ -84,13 +84,15 @@ class ContentReader:
                     if operator in _WORDS:
                         operands += [match[1], operator] if match[1] else [operator]
                         continue
-                    self.position = match.end()
+                    if operator == b"BI":
+                        self.position = match.end()
+                        yield operator, match[1], operands
+                        operands.clear()
+                        resume = max(self.position, match.end())
+                        break
                     yield operator, match[1], operands
                     if operands:
                         operands.clear()
-                    if operator == b"BI":
-                        resume = max(self.position, match.end())
-                        break
                 elif kind == 3:
                     operands.append(match[3])
                     if len(operands) > _OPERANDS:

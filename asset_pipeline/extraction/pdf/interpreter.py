@@ -111,6 +111,7 @@ class Interpreter:
         self.text_clips = False
         self.ends = EndFinder()
         self.saved: list[State] = []
+        self.is_saved = False
         self.marks: list[Context] = []
         self.unsaved = 0
         self.unmarked = 0
@@ -140,7 +141,8 @@ class Interpreter:
 
     def _save(self, _numbers: bytes, _operands: list[bytes]) -> None:
         if len(self.saved) < _DEEPEST:
-            self.saved.append(self.state.copy())
+            self.saved.append(self.state)
+            self.is_saved = True
         else:
             self.unsaved += 1
 
@@ -149,20 +151,28 @@ class Interpreter:
             self.unsaved -= 1
         elif self.saved:
             self.state = self.saved.pop()
+            self.is_saved = True  # perhaps: saved twice, it is still there once
+
+    def _changing(self) -> State:
+        """The state to write to. Copied only here: much is saved that nothing changes."""
+        if self.is_saved:
+            self.state = self.state.copy()
+            self.is_saved = False
+        return self.state
 
     def _concatenate(self, numbers: bytes, operands: list[bytes]) -> None:
         values = floats(b" ".join((*operands, numbers)) if operands else numbers)
         if len(values) >= 6:
             a, b, c, d, e, f = values[-6:]
-            self.state.ctm = tame(multiply((a, b, c, d, e, f), self.state.ctm))
+            self._changing().ctm = tame(multiply((a, b, c, d, e, f), self.state.ctm))
 
     def _set_graphics_state(self, numbers: bytes, operands: list[bytes]) -> None:
         name = resource_name(numbers, operands)
         parameters = self.context.scope.find("/ExtGState", name) if name else None
         width = entry(parameters, "/LW")
         if width is not None:
-            self.state.line_width = number(width, 1.0)
-        self.state.veils = veils_after(self.state.veils, parameters)
+            self._changing().line_width = number(width, 1.0)
+        self._changing().veils = veils_after(self.state.veils, parameters)
         group = entry(entry(parameters, "/SMask"), "/G")
         if isinstance(group, pikepdf.Stream):
             self.canvas.enter_soft_mask(group, self.state, self.context)
@@ -170,7 +180,7 @@ class Interpreter:
     def _set_line_width(self, numbers: bytes, _operands: list[bytes]) -> None:
         values = floats(numbers)
         if values:
-            self.state.line_width = values[-1]
+            self._changing().line_width = values[-1]
 
     def _draw_object(self, numbers: bytes, operands: list[bytes]) -> None:
         name = resource_name(numbers, operands)
@@ -214,7 +224,7 @@ class Interpreter:
         if self.clipping:
             clip = self.path.clip(state.ctm)
             if clip is not None:
-                state.clip = state.clip.within(clip)
+                self._changing().clip = state.clip.within(clip)
             self.clipping = False
         self.path.clear()
 
@@ -247,13 +257,13 @@ class Interpreter:
 
     def _end_text(self, _numbers: bytes, _operands: list[bytes]) -> None:
         if self.text_clips:
-            self.state.clip = self.state.clip.vaguely()
+            self._changing().clip = self.state.clip.vaguely()
             self.text_clips = False
 
     def _set_text_mode(self, numbers: bytes, _operands: list[bytes]) -> None:
         values = floats(numbers)
         if values and values[-1] in range(8):
-            self.state.text_mode = int(values[-1])
+            self._changing().text_mode = int(values[-1])
 
     def _show_text(self, _numbers: bytes, _operands: list[bytes]) -> None:
         state = self.state
@@ -303,7 +313,7 @@ Handler = Callable[[Interpreter, bytes, list[bytes]], None]
 
 def _device(attribute: str, space: bytes) -> Handler:
     def handle(self: Interpreter, numbers: bytes, _operands: list[bytes]) -> None:
-        setattr(self.state, attribute, self._colour(space, numbers))
+        setattr(self._changing(), attribute, self._colour(space, numbers))
 
     return handle
 
@@ -312,7 +322,7 @@ def _space(attribute: str) -> Handler:
     def handle(self: Interpreter, _numbers: bytes, operands: list[bytes]) -> None:
         name = last_name(operands)
         if name is not None:
-            setattr(self.state, attribute, self._colour(name))
+            setattr(self._changing(), attribute, self._colour(name))
 
     return handle
 
@@ -324,7 +334,7 @@ def _components(attribute: str) -> Handler:
         given = b" ".join((*operands[: -1 if pattern else None], numbers)) if operands else numbers
         after = self._colour(before.space, given, pattern)
         after.scope = before.scope if pattern is None else after.scope
-        setattr(self.state, attribute, after)
+        setattr(self._changing(), attribute, after)
 
     return handle
 
