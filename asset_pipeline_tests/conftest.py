@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -24,6 +25,9 @@ _RUN = pytest.StashKey[TestRun]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    # A run that was put into the background is deaf to Ctrl-C, and so would be every program that its tests start.
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if not hasattr(config, "workerinput"):
         config.stash[_RUN] = TestRun.begin()
 
